@@ -1,0 +1,66 @@
+/**
+ * What one limit has decided, counted where it is decided. Plain numbers in fixed places, so that a
+ * check costs two additions and a scrape reads them without touching the hot path.
+ */
+import type { Decision, Source } from "./decision.ts";
+import type { Tokens } from "./units.ts";
+
+export type Outcome = "allowed" | "denied" | "shadow_denied";
+
+export const OUTCOMES: readonly Outcome[] = ["allowed", "denied", "shadow_denied"];
+export const SOURCES: readonly Source[] = ["local", "store", "fallback"];
+
+export class Tally {
+  /** Decisions by `outcome * SOURCES.length + source`. */
+  readonly decisions: Float64Array = new Float64Array(OUTCOMES.length * SOURCES.length);
+  /** Tokens asked for by decided checks, by outcome. */
+  readonly tokens: Float64Array = new Float64Array(OUTCOMES.length);
+  /** Tokens that the store found admitted beyond rate and burst (growth of debt it reported). */
+  overAdmitted: Tokens = 0;
+  /** Debt that the store had to forgive, tokens. */
+  clipped: Tokens = 0;
+
+  count(decision: Decision, cost: Tokens): void {
+    const outcome = decision.wouldDeny ? 2 : decision.allowed ? 0 : 1;
+    const source = decision.source === "local" ? 0 : decision.source === "store" ? 1 : 2;
+    const cell = outcome * SOURCES.length + source;
+    this.decisions[cell] = (this.decisions[cell] ?? 0) + 1;
+    this.tokens[outcome] = (this.tokens[outcome] ?? 0) + cost;
+  }
+}
+
+/** A limit's figures at one instant, for metrics and the list of limits. */
+export interface LimitFigures {
+  readonly name: string;
+  readonly tally: Tally;
+  /** Admitted here and not yet acknowledged by the store. */
+  readonly unreconciled: Tokens;
+  /** Largest debt among this pod's buckets at the last reconcile. */
+  readonly debt: Tokens;
+  /** Mean share of the rate over this pod's buckets, 0 to 1; 1 without a store. */
+  readonly share: number;
+}
+
+/** Figures of the whole engine at one instant. */
+export interface Figures {
+  readonly limits: readonly LimitFigures[];
+  readonly trackedKeys: number;
+  readonly evictedKeys: number;
+  /** Live pods as used for shares. */
+  readonly pods: number;
+  /** Some lane, or membership, is isolated. */
+  readonly fallbackActive: boolean;
+  /** The store answered last time it was asked. */
+  readonly storeUp: boolean;
+  /** Batches by how they ended, and their entries. */
+  readonly reconciled: ReconcileCounts;
+}
+
+export interface ReconcileCounts {
+  ok: number;
+  timeout: number;
+  unreachable: number;
+  refused: number;
+  malformed: number;
+  keys: number;
+}
