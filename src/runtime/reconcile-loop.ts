@@ -1,0 +1,246 @@
+/**
+ * Joins the passive engine to the world: the `Decider` of the front doors on one side, the
+ * `Coordinator` on the other, and one timer between them.
+ *
+ * The engine says what it wants (`wakeAt`, effects) and this adapter obeys; it has no opinion about
+ * tokens, retries or timeouts. Three rules make it safe:
+ *   - nothing is awaited between a check and its answer unless the engine asks to hold it;
+ *   - every exchange that ended is told to the engine, also a late one, whose batch was emitted
+ *     again meanwhile: the engine tells them apart by lane and sequence number;
+ *   - whatever the coordinator does is trouble and survived, whatever the engine throws is a bug and
+ *     goes to `onFault`, so that no `catch` of a front door can hide it.
+ */
+import type { Check, Decision } from "../core/decision.ts";
+import type { Batch, BatchReply } from "../core/exchange.ts";
+import type { Limit } from "../core/limit.ts";
+import type { Effect, ExchangeTrouble, MembershipView, PodLimiter } from "../core/pod-limiter.ts";
+import type { Figures } from "../core/tally.ts";
+import type { DurationUs } from "../core/units.ts";
+import type { Clock } from "../ports/clock.ts";
+import { type Coordinator, CoordinatorError } from "../ports/coordinator.ts";
+import type { Decider } from "../ports/decider.ts";
+import type { Random } from "../ports/random.ts";
+import { WakeTimer } from "./wake-timer.ts";
+
+/**
+ * Attempts of one lane that may be unanswered at once. The engine emits a batch again after a
+ * timeout, while the coordinator may still hold the first attempt; a coordinator that never ends its
+ * calls must not make them pile up. Beyond it an attempt counts as timed out at once.
+ */
+export const PENDING_PER_LANE_MAX = 8;
+
+/** What the loop needs of `PodLimiter`; tests put a scripted one in its place. */
+export type Engine = Pick<
+  PodLimiter,
+  | "wakeAt"
+  | "decide"
+  | "report"
+  | "tick"
+  | "replied"
+  | "failed"
+  | "membershipChanged"
+  | "membershipFailed"
+  | "configChanged"
+  | "beginLeave"
+  | "settled"
+  | "figures"
+>;
+
+/** One exchange that ended, for metrics and for the log. */
+export interface ExchangeEnd {
+  readonly outcome: "ok" | ExchangeTrouble;
+  readonly durationUs: DurationUs;
+  /** The error behind a failure. */
+  readonly error: unknown;
+}
+
+export interface ReconcileLoopOptions {
+  readonly engine: Engine;
+  readonly limits: readonly Limit[];
+  /** Absent for a pod without a store; the engine then emits no exchange. */
+  readonly coordinator: Coordinator | undefined;
+  readonly clock: Clock;
+  readonly random: Random;
+  /** The engine threw: a bug. The daemon logs it and ends the process. */
+  readonly onFault: (error: unknown) => void;
+  readonly onExchangeEnd?: (end: ExchangeEnd) => void;
+}
+
+type Answer = (decisions: readonly Decision[]) => void;
+
+export class ReconcileLoop implements Decider {
+  private readonly engine: Engine;
+  private readonly coordinator: Coordinator | undefined;
+  private readonly clock: Clock;
+  private readonly draw: () => number;
+  private readonly onFault: (error: unknown) => void;
+  private readonly onExchangeEnd: (end: ExchangeEnd) => void;
+  private readonly timer: WakeTimer;
+  private readonly answers = new Map<number, Answer>();
+  private readonly pending = new Map<number, number>();
+  private configured: readonly Limit[] = [];
+  private byName: ReadonlyMap<string, Limit> = new Map();
+  private whenSettled: (() => void) | undefined;
+
+  constructor(options: ReconcileLoopOptions) {
+    this.engine = options.engine;
+    this.coordinator = options.coordinator;
+    this.clock = options.clock;
+    this.draw = () => options.random.draw();
+    this.onFault = options.onFault;
+    this.onExchangeEnd = options.onExchangeEnd ?? (() => {});
+    this.timer = new WakeTimer(options.clock, () => this.tick());
+    this.index(options.limits);
+  }
+
+  /** Begins to wake the engine when it wants. */
+  start(): void {
+    this.timer.arm(this.engine.wakeAt);
+  }
+
+  /** Stops the timer for good. Held checks stay held: drain or close the front doors first. */
+  stop(): void {
+    this.timer.stop();
+  }
+
+  limit(name: string): Limit | undefined {
+    return this.byName.get(name);
+  }
+
+  limits(): readonly Limit[] {
+    return this.configured;
+  }
+
+  decide(checks: readonly Check[]): readonly Decision[] | Promise<readonly Decision[]> {
+    const result = this.run(() => this.engine.decide(this.clock.monotonicUs(), checks));
+    if (!("held" in result)) return result;
+    return new Promise((resolve) => this.answers.set(result.held, resolve));
+  }
+
+  report(check: Check): Decision {
+    return this.run(() => this.engine.report(this.clock.monotonicUs(), check));
+  }
+
+  membershipChanged(view: MembershipView): void {
+    this.run(() => this.engine.membershipChanged(this.clock.monotonicUs(), view));
+  }
+
+  membershipFailed(): void {
+    this.run(() => this.engine.membershipFailed(this.clock.monotonicUs()));
+  }
+
+  /** Puts other limits in force, for the front doors and the engine at the same instant. */
+  configChanged(limits: readonly Limit[]): void {
+    this.run(() => this.engine.configChanged(this.clock.monotonicUs(), limits));
+    this.index(limits);
+  }
+
+  figures(): Figures {
+    return this.run(() => this.engine.figures(this.clock.monotonicUs()));
+  }
+
+  /** Checks that wait for the store now. */
+  get heldChecks(): number {
+    return this.answers.size;
+  }
+
+  /** Begins the leave and resolves once the engine has nothing left to tell; may be never. */
+  settle(): Promise<void> {
+    const settled = new Promise<void>((resolve) => {
+      this.whenSettled = resolve;
+    });
+    this.run(() => this.engine.beginLeave(this.clock.monotonicUs()));
+    return settled;
+  }
+
+  /** Every call into the engine: what it throws is a fault, what it wants next is armed. */
+  private run<T>(call: () => T): T {
+    try {
+      const result = call();
+      this.timer.arm(this.engine.wakeAt);
+      if (this.whenSettled !== undefined && this.engine.settled) this.whenSettled();
+      return result;
+    } catch (error) {
+      this.timer.stop();
+      this.onFault(error);
+      throw error;
+    }
+  }
+
+  private tick(): void {
+    let effects: Effect[];
+    try {
+      effects = this.run(() => this.engine.tick(this.clock.monotonicUs(), this.draw));
+    } catch {
+      return; // already told to onFault; the timer has no caller to tell
+    }
+    for (const effect of effects) {
+      if (effect.kind === "exchange") this.exchange(effect.batch);
+      else this.answer(effect.held, effect.decisions);
+    }
+  }
+
+  private answer(held: number, decisions: readonly Decision[]): void {
+    const resolve = this.answers.get(held);
+    if (resolve === undefined) {
+      this.onFault(new Error(`the engine answered check ${held}, which is not held`));
+      return;
+    }
+    this.answers.delete(held);
+    resolve(decisions);
+  }
+
+  private exchange(batch: Batch): void {
+    if (this.coordinator === undefined) {
+      this.onFault(new Error("the engine wants an exchange, but there is no coordinator"));
+      return;
+    }
+    const unanswered = this.pending.get(batch.lane) ?? 0;
+    const sentAt = this.clock.monotonicUs();
+    if (unanswered >= PENDING_PER_LANE_MAX) {
+      const error = new CoordinatorError("timeout", `${unanswered} attempts are unanswered`);
+      this.failed(batch, sentAt, error);
+      return;
+    }
+    this.pending.set(batch.lane, unanswered + 1);
+    attempt(this.coordinator, batch)
+      .then(
+        (reply) => this.replied(batch, sentAt, reply),
+        (error: unknown) => {
+          this.ended(batch.lane);
+          this.failed(batch, sentAt, error);
+        },
+      )
+      .catch(() => {}); // only the engine can have thrown, and `run` has told onFault
+  }
+
+  private replied(batch: Batch, sentAt: number, reply: BatchReply): void {
+    this.ended(batch.lane);
+    const now = this.clock.monotonicUs();
+    this.onExchangeEnd({ outcome: "ok", durationUs: now - sentAt, error: undefined });
+    this.run(() => this.engine.replied(now, batch.lane, batch.seq, reply));
+  }
+
+  private failed(batch: Batch, sentAt: number, error: unknown): void {
+    // An error of another class is a fault of the adapter. It is survived like any answer that
+    // makes no sense: the pod goes on by itself, and the log shows the error.
+    const trouble = error instanceof CoordinatorError ? error.kind : "malformed";
+    const now = this.clock.monotonicUs();
+    this.onExchangeEnd({ outcome: trouble, durationUs: now - sentAt, error });
+    this.run(() => this.engine.failed(now, batch.lane, batch.seq, trouble));
+  }
+
+  private ended(lane: number): void {
+    this.pending.set(lane, (this.pending.get(lane) ?? 1) - 1);
+  }
+
+  private index(limits: readonly Limit[]): void {
+    this.configured = limits;
+    this.byName = new Map(limits.map((limit) => [limit.name, limit]));
+  }
+}
+
+/** `async`, so that a coordinator that throws instead of rejecting is survived as well. */
+async function attempt(coordinator: Coordinator, batch: Batch): Promise<BatchReply> {
+  return coordinator.exchange(batch);
+}

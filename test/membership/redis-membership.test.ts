@@ -1,0 +1,162 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import type { Roster } from "../../src/core/exchange.ts";
+import { newIdentity } from "../../src/membership/identity.ts";
+import { RedisMembership } from "../../src/membership/redis-membership.ts";
+import { StaticMembership } from "../../src/membership/static-membership.ts";
+import { CoordinatorError, type HeartbeatTerms } from "../../src/ports/coordinator.ts";
+
+const SECOND_US = 1_000_000;
+const fleetOf = (pods: number): Roster => ({ pods, silent: 0 });
+
+/** A store that answers heartbeats as the test says, and notes when they came. */
+class FakeStore {
+  answer: () => Promise<Roster> = async () => fleetOf(1);
+  readonly calls: string[] = [];
+  readonly terms: HeartbeatTerms[] = [];
+
+  heartbeat(terms: HeartbeatTerms): Promise<Roster> {
+    this.calls.push(`${Math.round(performance.now() - start)} heartbeat`);
+    this.terms.push(terms);
+    return this.answer();
+  }
+
+  async leave(): Promise<void> {
+    this.calls.push(`${Math.round(performance.now() - start)} leave`);
+  }
+}
+
+let start: number;
+let store: FakeStore;
+let told: string[];
+let draw: number;
+let membership: RedisMembership;
+
+beforeEach(() => {
+  vi.useFakeTimers();
+  start = performance.now();
+  store = new FakeStore();
+  told = [];
+  draw = 0.5;
+  membership = new RedisMembership({
+    coordinator: store,
+    random: { draw: () => draw },
+    heartbeatUs: SECOND_US,
+    timeoutUs: 5 * SECOND_US,
+    listener: {
+      membershipChanged: (view) => told.push(`${view.pods} pods, ${view.silent} silent`),
+      membershipFailed: (error) => told.push(`failed: ${(error as Error).message}`),
+    },
+  });
+});
+
+afterEach(() => vi.useRealTimers());
+
+const fail = (kind: "timeout" | "unreachable" | "refused") => async (): Promise<Roster> => {
+  throw new CoordinatorError(kind, kind);
+};
+
+describe("membership by heartbeats", () => {
+  it("joins at once and counts the fleet once per heartbeat", async () => {
+    store.answer = async () => ({ pods: 3, silent: 1 });
+    membership.start();
+    await membership.joined;
+    expect(told).toEqual(["3 pods, 1 silent"]);
+    await vi.advanceTimersByTimeAsync(2_500);
+    expect(store.calls).toEqual(["0 heartbeat", "1000 heartbeat", "2000 heartbeat"]);
+  });
+
+  it("asks the store to call a pod silent after two and a half heartbeats", async () => {
+    membership.start();
+    await membership.joined;
+    expect(store.terms).toEqual([{ timeoutUs: 5 * SECOND_US, silentAfterUs: 2.5 * SECOND_US }]);
+  });
+
+  it.each([
+    [0, 900],
+    [0.5, 1_000],
+    [0.9, 1_080],
+  ])("jitters the pause: a draw of %f waits %d ms", async (chance, waitMs) => {
+    draw = chance;
+    membership.start();
+    await vi.advanceTimersByTimeAsync(waitMs + 1);
+    expect(store.calls).toEqual(["0 heartbeat", `${waitMs} heartbeat`]);
+  });
+
+  it("joins a store whose connection is a moment late without waiting a heartbeat", async () => {
+    store.answer = fail("unreachable");
+    membership.start();
+    await vi.advanceTimersByTimeAsync(30);
+    store.answer = async () => fleetOf(2);
+    await vi.advanceTimersByTimeAsync(100);
+    expect(told.at(-1)).toBe("2 pods, 0 silent");
+    expect(store.calls.length).toBeLessThanOrEqual(4);
+  });
+
+  it.each(["unreachable", "timeout", "refused"] as const)(
+    "asks a store that is away (%s) about once per heartbeat and not more",
+    async (kind) => {
+      store.answer = fail(kind);
+      membership.start();
+      await vi.advanceTimersByTimeAsync(60_000);
+      expect(store.calls.length).toBeGreaterThanOrEqual(58);
+      expect(store.calls.length).toBeLessThanOrEqual(68);
+      expect(told).toHaveLength(store.calls.length);
+    },
+  );
+
+  it("is counted again within a heartbeat after the store returned, and stays calm", async () => {
+    membership.start();
+    await membership.joined;
+    store.answer = fail("unreachable");
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(told.filter((line) => line.startsWith("failed"))).toHaveLength(10);
+    store.answer = async () => fleetOf(4);
+    await vi.advanceTimersByTimeAsync(1_100);
+    expect(told.at(-1)).toBe("4 pods, 0 silent");
+  });
+
+  it("never has two heartbeats under way, however long one takes", async () => {
+    store.answer = () => new Promise(() => {});
+    membership.start();
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(store.calls).toHaveLength(1);
+  });
+
+  it("leaves after the heartbeat under way has ended, and sends no more", async () => {
+    let answer: (roster: Roster) => void = () => {};
+    store.answer = () =>
+      new Promise((resolve) => {
+        answer = resolve;
+      });
+    membership.start();
+    const left = membership.leave();
+    await vi.advanceTimersByTimeAsync(100);
+    expect(store.calls).toEqual(["0 heartbeat"]);
+    answer(fleetOf(1));
+    await left;
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(store.calls).toEqual(["0 heartbeat", "100 leave"]);
+  });
+});
+
+describe("a static membership", () => {
+  it("tells the configured size once", async () => {
+    const views: unknown[] = [];
+    const fixed = new StaticMembership(12, {
+      membershipChanged: (view) => views.push(view),
+      membershipFailed: () => views.push("failed"),
+    });
+    fixed.start();
+    await fixed.joined;
+    await fixed.leave();
+    expect(views).toEqual([{ pods: 12, silent: 0 }]);
+  });
+});
+
+describe("an identity", () => {
+  it("differs between processes of the same pod", () => {
+    const incarnations = Array.from({ length: 100 }, () => newIdentity("pod-1").incarnation);
+    expect(new Set(incarnations).size).toBe(100);
+    for (const incarnation of incarnations) expect(incarnation).toMatch(/^[0-9a-f]{16}$/);
+  });
+});
