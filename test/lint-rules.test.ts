@@ -1,9 +1,9 @@
 /**
  * The rules of the linter that hold the architecture, each shown to fire.
  *
- * A rule that is spelled wrongly in biome.json is silently no rule. So this test plants one violation
- * per rule in a copy of the project's skeleton, lints it once with the real configuration, and
- * expects each finding where it was planted, and none in the files that obey.
+ * A rule that is spelled wrongly in biome.json is silently no rule. So this test plants one
+ * violation per rule in a copy of the project's skeleton, lints it once with the real
+ * configuration, and expects each finding where it was planted, and none in the files that obey.
  */
 import { spawnSync } from "node:child_process";
 import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
