@@ -6,6 +6,7 @@
  * know nothing of each other; what they share goes through `NodeContext.call`, which the world
  * delays, loses, repeats or refuses like any network would.
  */
+import type { Batch, BatchReply } from "../src/core/exchange.ts";
 import type { Limit } from "../src/core/limit.ts";
 import type { DurationUs, InstantUs, Tokens } from "../src/core/units.ts";
 import type { CoordinatorTrouble } from "../src/ports/coordinator.ts";
@@ -109,6 +110,8 @@ export interface NodeFigures {
   readonly share?: number;
   /** Tokens admitted and not yet acknowledged by the store. */
   readonly unreported?: Tokens;
+  /** Stock held, tokens. */
+  readonly held?: Tokens;
   /** Debt that the store had to forgive, tokens. */
   readonly clipped?: Tokens;
   /** The node decides without the store. */
@@ -150,6 +153,13 @@ export interface SchemeSetup {
   readonly membership: Membership;
   /** What every node believes N to be, as a factor of the truth; 1 for the truth. */
   readonly podsFactor: number;
+  /** Told of every batch that the store applied, for invariants; baselines need not call it. */
+  readonly observer?: ExchangeObserver;
+}
+
+/** Sees what goes over the store's counter, on the store host. */
+export interface ExchangeObserver {
+  exchanged(pod: number, incarnation: number, batch: Batch, reply: BatchReply): void;
 }
 
 /**
