@@ -7,7 +7,7 @@ import { describe, expect, it } from "vitest";
 import { reachable } from "./support/import-graph.ts";
 import { blanked, type ProjectFile, projectFiles } from "./support/project-files.ts";
 import { docLinks, docPaths, docScripts } from "./support/tidy-docs.ts";
-import { luaHeaders, luaNumbers, unusedLua } from "./support/tidy-lua.ts";
+import { luaHeaders, luaJoins, luaNumbers, unusedLua } from "./support/tidy-lua.ts";
 import {
   bannedCalls,
   type Finding,
@@ -120,7 +120,6 @@ const RULES: readonly TidyRule[] = [
       plant("src/server/b.ts", "const a = performance.now();\n"),
       plant("sim/a.ts", "const a = Math.random();\n"),
       plant("src/cli/a.ts", "process.exit(1);\n"),
-      plant("lua/a.lua", "local a = 1 .. 2\n"),
       plant("lua/b.lua", "local a = tostring(1)\n"),
       plant("lua/c.lua", "local a = math.random()\n"),
     ],
@@ -133,7 +132,19 @@ const RULES: readonly TidyRule[] = [
   {
     says: "every Lua file opens with its contract",
     rule: luaHeaders,
-    planted: [plant("lua/lib/a.lua", 'redis.call("GET", KEYS[1])\n')],
+    planted: [
+      plant("lua/lib/a.lua", 'redis.call("GET", "x")\n'),
+      plant("lua/a.lua", "--[[\na: reads.\n\nKEYS[1] x\n]]\n"),
+    ],
+  },
+  {
+    says: "no number is joined to a text in Lua",
+    rule: luaJoins,
+    planted: [
+      plant("lua/a.lua", 'local a = "n" .. 2\n'),
+      plant("lua/b.lua", 'local a = n .. "x"\n'),
+      plant("lua/c.lua", "local a = n .. m\n"),
+    ],
   },
   {
     says: "every numbered key and argument of a script is explained in its header",
