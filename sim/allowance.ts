@@ -13,7 +13,7 @@ const FALLBACK_ENTRY_S = 1.2;
 /** Seconds until connected pods hold refill back for pods that were cut off. */
 const DETECTION_S = 4;
 /** A forward step of the store's clock up to this is taken for time that has passed. */
-const CLOCK_TOLERANCE_S = 1;
+const CLOCK_TOLERANCE_S = 0.1;
 
 export interface AllowanceTerms extends BoundTerms {
   readonly membership: Membership;

@@ -43,6 +43,8 @@ export class Checker implements ExchangeObserver {
   readonly #stock: Map<string, Map<string, Stock>> = new Map();
   readonly #heard: Map<number, { epoch: number; nowUs: InstantUs }> = new Map();
   #amnesia = false;
+  /** The store's time in the last reply. */
+  #lastUs: InstantUs = 0;
 
   /** Tells the time of what is found. */
   watch(nowUs: () => InstantUs): void {
@@ -63,6 +65,15 @@ export class Checker implements ExchangeObserver {
     );
   }
 
+  /** Stock that pods may still use, over all keys, as the traffic tells it. */
+  get stockOut(): Tokens {
+    let out = 0;
+    for (const holders of this.#stock.values()) {
+      for (const stock of holders.values()) if (stock.untilUs >= this.#lastUs) out += stock.tokens;
+    }
+    return out;
+  }
+
   /** The store lost state: what it had applied may rightly be applied again. */
   storeForgot(): void {
     this.#amnesia = true;
@@ -73,6 +84,7 @@ export class Checker implements ExchangeObserver {
   exchanged(pod: number, incarnation: number, batch: Batch, reply: BatchReply): void {
     this.#once(`${pod}.${incarnation}.${batch.lane}.${batch.seq}`, reply);
     this.#clock(batch, reply);
+    this.#lastUs = reply.nowUs;
     const count = batch.keys.length;
     for (let i = 0; i < count; i += 1) {
       this.#deficit(batch, reply, i);

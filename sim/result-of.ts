@@ -140,13 +140,12 @@ function costOf(world: World): CostResult {
 function integrityOf(world: World): IntegrityResult {
   const { fleet, network, run } = world;
   const store = run.inspect?.();
-  let [clipped, held, podsError, forgotten] = [0, 0, 0, 0];
+  let [clipped, podsError, forgotten] = [0, 0, 0];
   const truth = fleet.serving.length;
   for (const pod of fleet.pods.values()) {
     const figures = pod.node.inspect?.();
     forgotten += pod.open;
     clipped += figures?.clipped ?? 0;
-    held += figures?.held ?? 0;
     if (figures?.pods !== undefined) {
       podsError = Math.max(podsError, Math.abs(figures.pods - truth));
     }
@@ -154,7 +153,7 @@ function integrityOf(world: World): IntegrityResult {
   return {
     duplicatesAbsorbed: store?.duplicates ?? 0,
     clippedDebt: clipped,
-    ledgerLeak: store === undefined ? 0 : store.ledger - held,
+    ledgerLeak: store === undefined ? 0 : store.ledger - world.checker.stockOut,
     podsError,
     unanswered: fleet.abandoned + forgotten,
     forgotten,

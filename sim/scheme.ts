@@ -110,8 +110,6 @@ export interface NodeFigures {
   readonly share?: number;
   /** Tokens admitted and not yet acknowledged by the store. */
   readonly unreported?: Tokens;
-  /** Stock held, tokens. */
-  readonly held?: Tokens;
   /** Debt that the store had to forgive, tokens. */
   readonly clipped?: Tokens;
   /** The node decides without the store. */
