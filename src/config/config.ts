@@ -1,0 +1,91 @@
+/**
+ * The effective configuration: resolved, in the units of the core, and impossible to be wrong. It
+ * is made only by `loadConfig`; nothing behind it checks a value again.
+ */
+import type { Fallback, Limit } from "../core/limit.ts";
+import type { DurationUs } from "../core/units.ts";
+import type { Address } from "./address.ts";
+
+/** Which response headers tell callers about their limits. */
+export type HeaderShape = "ietf" | "x-delta" | "x-epoch" | "draft-03";
+
+export type LogLevel = "error" | "warn" | "info" | "debug" | "trace";
+
+/** Where one decision API listens; undefined means not there. */
+export interface DecisionListener {
+  /** Absolute path of a Unix socket. */
+  readonly socket: string | undefined;
+  readonly tcp: Address | undefined;
+}
+
+export interface ListenConfig {
+  /** At least one of socket and TCP is set. */
+  readonly http: DecisionListener;
+  readonly grpc: DecisionListener;
+  readonly ops: Address | undefined;
+  /** Permission bits of the sockets. */
+  readonly socketMode: number;
+  /** Decision listeners may be reached from other machines. */
+  readonly allowRemote: boolean;
+}
+
+export type RedisTopology =
+  | { readonly kind: "single"; readonly server: Address }
+  | { readonly kind: "cluster"; readonly servers: readonly Address[] }
+  | { readonly kind: "sentinel"; readonly name: string; readonly sentinels: readonly Address[] };
+
+/** Files are named, not read: they are read again at each connection, so that they may rotate. */
+export interface RedisTls {
+  readonly caFile: string | undefined;
+  readonly certFile: string | undefined;
+  readonly keyFile: string | undefined;
+  readonly serverName: string | undefined;
+}
+
+export type RedisPassword =
+  | { readonly kind: "value"; readonly value: string }
+  | { readonly kind: "file"; readonly path: string };
+
+export interface RedisConfig {
+  readonly topology: RedisTopology;
+  /** Number of the database; always 0 on a cluster. */
+  readonly database: number;
+  readonly username: string | undefined;
+  readonly password: RedisPassword | undefined;
+  /** Undefined for plain TCP. */
+  readonly tls: RedisTls | undefined;
+  readonly commandTimeoutUs: DurationUs;
+}
+
+export interface MembershipTerms {
+  readonly heartbeatUs: DurationUs;
+  /** A pod silent for this long is dropped. */
+  readonly timeoutUs: DurationUs;
+}
+
+export type MembershipConfig = MembershipTerms &
+  ({ readonly source: "redis" } | { readonly source: "static"; readonly pods: number });
+
+export interface Config {
+  /** The file that this configuration came from, as it was named. */
+  readonly file: string;
+  /** SHA-256 over everything that should be equal in all pods of the fleet, hex. */
+  readonly hash: string;
+  readonly fleet: string;
+  readonly podId: string;
+  readonly listen: ListenConfig;
+  /** Undefined for the embedded store: this pod is the whole fleet. */
+  readonly redis: RedisConfig | undefined;
+  readonly reconcile: { readonly intervalUs: DurationUs };
+  readonly decisionTimeoutUs: DurationUs;
+  readonly drainTimeoutUs: DurationUs;
+  readonly membership: MembershipConfig;
+  /** Defaults for limits that name no fallback of their own; already applied to `limits`. */
+  readonly fallback: Fallback;
+  readonly headers: readonly HeaderShape[];
+  /** Most keys tracked at once in this pod. */
+  readonly keysMax: number;
+  readonly logLevel: LogLevel;
+  /** In file order, with distinct names; at least one. */
+  readonly limits: readonly Limit[];
+}

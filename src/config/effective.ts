@@ -1,0 +1,90 @@
+/**
+ * The effective configuration in the words of the file, defaults filled in and secrets left out:
+ * what is printed, logged and hashed. Written to a file it gives the same configuration again.
+ */
+import type { Fallback, Limit } from "../core/limit.ts";
+import { formatAddress } from "./address.ts";
+import type { Config, MembershipConfig, RedisConfig } from "./config.ts";
+import { formatDuration } from "./duration.ts";
+import { formatRate } from "./rate.ts";
+
+/** Without what may differ from pod to pod of one fleet: pod id and file. */
+export function describeConfig(config: Omit<Config, "hash">): Record<string, unknown> {
+  const { listen } = config;
+  return {
+    version: 1,
+    fleet: config.fleet,
+    listen: {
+      http: {
+        socket: listen.http.socket ?? "off",
+        tcp: listen.http.tcp === undefined ? "off" : formatAddress(listen.http.tcp),
+      },
+      ops: listen.ops === undefined ? "off" : formatAddress(listen.ops),
+      socket_mode: listen.socketMode.toString(8).padStart(4, "0"),
+      allow_remote: listen.allowRemote,
+    },
+    ...(config.redis && { redis: describeRedis(config.redis) }),
+    reconcile: { interval: formatDuration(config.reconcile.intervalUs) },
+    decision_timeout: formatDuration(config.decisionTimeoutUs),
+    drain_timeout: formatDuration(config.drainTimeoutUs),
+    membership: describeMembership(config.membership),
+    fallback: describeFallback(config.fallback),
+    headers: [...config.headers],
+    keys_max: config.keysMax,
+    log_level: config.logLevel,
+    limits: config.limits.map(describeLimit),
+  };
+}
+
+function describeRedis(redis: RedisConfig): Record<string, unknown> {
+  const { topology, tls } = redis;
+  const scheme = tls === undefined ? "redis" : "rediss";
+  const url = (address: { host: string; port: number }): string =>
+    `${scheme}://${formatAddress(address)}/${redis.database}`;
+  return {
+    ...(topology.kind === "single" && { url: url(topology.server) }),
+    ...(topology.kind === "cluster" && { cluster: topology.servers.map(url) }),
+    ...(topology.kind === "sentinel" && {
+      sentinel: { name: topology.name, urls: topology.sentinels.map(url) },
+    }),
+    ...(redis.username !== undefined && { username: redis.username }),
+    ...(redis.password?.kind === "file" && { password_file: redis.password.path }),
+    ...(tls && {
+      tls: {
+        ...(tls.caFile !== undefined && { ca_file: tls.caFile }),
+        ...(tls.certFile !== undefined && { cert_file: tls.certFile }),
+        ...(tls.keyFile !== undefined && { key_file: tls.keyFile }),
+        ...(tls.serverName !== undefined && { server_name: tls.serverName }),
+      },
+    }),
+    command_timeout: formatDuration(redis.commandTimeoutUs),
+  };
+}
+
+function describeMembership(membership: MembershipConfig): Record<string, unknown> {
+  return {
+    source: membership.source,
+    ...(membership.source === "static" && { pods: membership.pods }),
+    heartbeat: formatDuration(membership.heartbeatUs),
+    timeout: formatDuration(membership.timeoutUs),
+  };
+}
+
+function describeFallback(fallback: Fallback): Record<string, unknown> {
+  return { policy: fallback.policy, margin: fallback.margin, max_pods: fallback.maxPods };
+}
+
+function describeLimit(limit: Limit): Record<string, unknown> {
+  const overrides = [...limit.overrides].map(([key, override]) => {
+    return { key, rate: formatRate(override), burst: override.burst };
+  });
+  return {
+    name: limit.name,
+    rate: formatRate(limit),
+    burst: limit.burst,
+    mode: limit.mode,
+    fallback: describeFallback(limit.fallback),
+    shadow: limit.shadow,
+    ...(overrides.length > 0 && { overrides }),
+  };
+}

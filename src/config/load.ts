@@ -1,0 +1,127 @@
+/**
+ * From texts to the effective configuration, or to every problem at once. Pure: no file is read and
+ * nothing is kept, so that a reload is the same call again.
+ */
+import { createHash } from "node:crypto";
+import type { z } from "zod";
+import type { Config, HeaderShape } from "./config.ts";
+import { describeConfig } from "./effective.ts";
+import type { FileShape } from "./file-shape.ts";
+import { Findings } from "./findings.ts";
+import { reportIssues } from "./issues.ts";
+import { reportNotYet } from "./not-yet.ts";
+import type { Problem } from "./problem.ts";
+import { resolveFleet, resolveMembership, resolvePodId } from "./resolve-fleet.ts";
+import { resolveLimits, toFallback } from "./resolve-limits.ts";
+import { resolveListen } from "./resolve-listen.ts";
+import { resolveRedis } from "./resolve-redis.ts";
+import { salvage } from "./salvage.ts";
+import { fileSchema, sections } from "./schema.ts";
+import { type Environment, type Flags, overlay } from "./settings.ts";
+import { parseSourceFile } from "./source-file.ts";
+import { isMap } from "./tree.ts";
+
+export interface Sources {
+  readonly file: { readonly path: string; readonly text: string };
+  readonly env: Environment;
+  /** By name without dashes; `pod-id` and the names in `SETTINGS`. */
+  readonly flags: Flags;
+  /** Pod id when neither flag nor environment gives one. */
+  readonly hostname: string;
+}
+
+export type Loaded =
+  | { readonly config: Config; readonly problems?: undefined }
+  | { readonly config?: undefined; readonly problems: readonly Problem[] };
+
+/** Precedence: flags, environment, file, defaults. Never throws for anything its sources hold. */
+export function loadConfig(sources: Sources): Loaded {
+  const file = parseSourceFile(sources.file.path, sources.file.text);
+  const unreadable = file.value === undefined && file.problems.length > 0;
+  const overlaid = unreadable
+    ? { value: undefined, setter: () => undefined }
+    : overlay(file.value ?? undefined, sources.env, sources.flags);
+  const findings = new Findings(file, overlaid);
+  if (unreadable) return { problems: findings.problems };
+  if (file.value === undefined || file.value === null) {
+    findings.add([], "the file is empty; it must hold at least version: 1 and limits");
+    return { problems: findings.problems };
+  }
+  if (!isMap(file.value)) {
+    findings.add([], "the file must be a map with version, limits and other fields");
+    return { problems: findings.problems };
+  }
+  const whole = fileSchema.safeParse(overlaid.value);
+  if (!whole.success) reportIssues(whole.error.issues, [], findings);
+  reportNotYet(findings);
+  const config = resolve(sources, findings);
+  return findings.problems.length > 0 || config === undefined
+    ? { problems: findings.problems }
+    : { config };
+}
+
+/** Puts the sections together; those that the schema refused are left out of the further checks. */
+function resolve(sources: Sources, findings: Findings): Config | undefined {
+  const { file, env } = sources;
+  const read = <K extends keyof FileShape>(name: K): FileShape[K] | undefined =>
+    salvage(sections[name] as z.ZodType<FileShape[K]>, findings.valueAt([name]));
+  const podId = resolvePodId(sources, findings);
+  const listen = then(read("listen"), (section) => resolveListen(section, findings));
+  const embedded = findings.valueAt(["redis"]) === undefined;
+  const redis = then(read("redis"), (section) =>
+    resolveRedis(section, { file: file.path, env }, findings),
+  );
+  const fleet = resolveFleet(read("fleet"), embedded, findings);
+  const membership = then(read("membership"), (section) =>
+    resolveMembership(section, embedded, findings),
+  );
+  const headers = then(read("headers"), (shapes) => checkHeaders(shapes, findings));
+  const fallback = read("fallback") ?? sections.fallback.parse(undefined);
+  const reconcile = read("reconcile") ?? sections.reconcile.parse(undefined);
+  const limits = resolveLimits({ fallback, intervalUs: reconcile.interval }, findings);
+  const plain = {
+    decisionTimeoutUs: read("decision_timeout"),
+    drainTimeoutUs: read("drain_timeout"),
+    keysMax: read("keys_max"),
+    logLevel: read("log_level"),
+  };
+  const config = complete({ fleet, listen, membership, headers, ...plain });
+  if (config === undefined) return undefined;
+  const effective: Omit<Config, "hash"> = {
+    ...config,
+    file: file.path,
+    podId,
+    redis,
+    reconcile: { intervalUs: reconcile.interval },
+    fallback: toFallback(fallback),
+    limits,
+  };
+  return { ...effective, hash: hashOf(effective) };
+}
+
+type Complete<T> = { readonly [K in keyof T]: Exclude<T[K], undefined> };
+
+/** The same object when no field is undefined. */
+function complete<T extends object>(parts: T): Complete<T> | undefined {
+  return Object.values(parts).includes(undefined) ? undefined : (parts as Complete<T>);
+}
+
+function then<T, R>(value: T | undefined, use: (value: T) => R): R | undefined {
+  return value === undefined ? undefined : use(value);
+}
+
+/** Three of the shapes write the same header names with different meanings. */
+function checkHeaders(shapes: readonly HeaderShape[], findings: Findings): readonly HeaderShape[] {
+  if (shapes.filter((shape) => shape !== "ietf").length > 1) {
+    findings.add(["headers"], "may hold one of x-delta, x-epoch and draft-03: they share names");
+  } else if (new Set(shapes).size < shapes.length) {
+    findings.add(["headers"], "names a shape twice");
+  }
+  return shapes;
+}
+
+function hashOf(config: Omit<Config, "hash">): string {
+  return createHash("sha256")
+    .update(JSON.stringify(describeConfig(config)))
+    .digest("hex");
+}
