@@ -52,6 +52,8 @@ export interface Figures {
   readonly fallbackActive: boolean;
   /** The store answered last time it was asked. */
   readonly storeUp: boolean;
+  /** Tokens admitted here whose report was given up, after an outage or a flood of keys. */
+  readonly lostTokens: Tokens;
   /** Batches by how they ended, and their entries. */
   readonly reconciled: ReconcileCounts;
 }

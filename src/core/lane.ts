@@ -1,0 +1,153 @@
+/**
+ * A lane: one sequence of batches to the store, of which at most one is unanswered.
+ *
+ * A batch that brought no reply may or may not have been applied, so the same entries go again under
+ * the same number until a reply comes; what was consumed meanwhile waits for the next number. The
+ * store applies a number once. That is what makes reports exactly-once.
+ *
+ * The lane is also where the pod learns whether the store can be reached: by how long its oldest
+ * batch has been unanswered, not by how long ago a key was reconciled (an idle key has no news and
+ * is not isolated).
+ */
+import type { Batch } from "./exchange.ts";
+import type { Limit } from "./limit.ts";
+import { SlotQueue } from "./slot-queue.ts";
+import { type DurationUs, type InstantUs, US_PER_MS, US_PER_SECOND } from "./units.ts";
+
+/** A batch unanswered for this long means that the pod is isolated. */
+export const STALE_US: DurationUs = US_PER_SECOND;
+/** Longest pause between two sends of one batch while isolated. */
+const RESEND_PAUSE_MAX_US: DurationUs = 500 * US_PER_MS;
+/** The store forgets a sequence number after ten minutes; a batch is given up well before. */
+export const BATCH_LIFE_US: DurationUs = 300 * US_PER_SECOND;
+const RTT_START_US: DurationUs = 5 * US_PER_MS;
+const RTT_GAIN = 0.1;
+
+/** A report of a row that no longer exists. */
+export interface Orphan {
+  readonly limit: Limit;
+  readonly key: string;
+  readonly entry: Float64Array;
+}
+
+/** A batch with its entries, from the cut to the reply. */
+export interface CutBatch {
+  readonly seq: number;
+  /** The row of each entry; -1 for an orphan. */
+  readonly slots: Int32Array;
+  readonly limits: readonly Limit[];
+  readonly keys: readonly string[];
+  readonly entries: Float64Array;
+  readonly cutAt: InstantUs;
+  readonly firstSentAt: InstantUs;
+  sends: number;
+}
+
+/** `waiting`: sent, no reply yet; `pausing`: to be sent again at `resendAt`. */
+export type LanePhase = "free" | "waiting" | "pausing";
+
+export class Lane {
+  readonly index: number;
+  /** Rows to be cut into the next batch; those with held checks go first. */
+  readonly due: SlotQueue = new SlotQueue();
+  readonly urgent: SlotQueue = new SlotQueue();
+  readonly orphans: Orphan[] = [];
+  phase: LanePhase = "free";
+  batch: CutBatch | undefined;
+  /** While waiting: when patience ends. While pausing: when to send again. */
+  actAt: InstantUs = Number.POSITIVE_INFINITY;
+  /** First send of the unanswered batch; Infinity when all is answered. */
+  unansweredSince: InstantUs = Number.POSITIVE_INFINITY;
+  lastReplyAt: InstantUs = Number.NEGATIVE_INFINITY;
+  /** The last outage that made the pod isolated: how long, and when it ended. */
+  outageUs: DurationUs = 0;
+  recoveredAt: InstantUs = Number.NEGATIVE_INFINITY;
+  /** After an outage the next batch waits a random while, so that a fleet does not act as one. */
+  recovering = false;
+  quietUntil: InstantUs = Number.NEGATIVE_INFINITY;
+  epoch = 0;
+  rttUs: DurationUs = RTT_START_US;
+  #seq = 0;
+  #heardAt: InstantUs = 0;
+  #heardSentAt: InstantUs = 0;
+
+  constructor(index: number) {
+    this.index = index;
+  }
+
+  get hasDue(): boolean {
+    return this.due.length + this.urgent.length + this.orphans.length > 0;
+  }
+
+  nextSeq(): number {
+    this.#seq += 1;
+    return this.#seq;
+  }
+
+  /** How long to wait for a reply. */
+  patienceUs(commandTimeoutUs: DurationUs): DurationUs {
+    return Math.max(commandTimeoutUs, 3 * this.rttUs);
+  }
+
+  /** Marks the batch as sent now and dresses it with a fresh header. */
+  send(now: InstantUs, pods: number, commandTimeoutUs: DurationUs): Batch | undefined {
+    const { batch } = this;
+    if (batch === undefined) return undefined;
+    batch.sends += 1;
+    this.phase = "waiting";
+    this.actAt = now + this.patienceUs(commandTimeoutUs);
+    return {
+      lane: this.index,
+      seq: batch.seq,
+      epoch: this.epoch,
+      heardAtUs: this.#heardAt,
+      heardAgoUs: this.#heardAt === 0 ? 0 : now - this.#heardSentAt,
+      pods,
+      hold: 0,
+      limits: batch.limits,
+      keys: batch.keys,
+      entries: batch.entries,
+    };
+  }
+
+  /**
+   * The batch brought no reply this time. Pauses are flat, not exponential, until the pod is
+   * isolated: with 30 % loss each way exponential pauses cost ten times the excess.
+   *
+   * @param draw - Uniform in [0, 1).
+   */
+  pause(now: InstantUs, intervalUs: DurationUs, commandTimeoutUs: DurationUs, draw: number): void {
+    const isolated = now - this.unansweredSince >= STALE_US;
+    const most = Math.min(this.patienceUs(commandTimeoutUs), intervalUs);
+    this.phase = "pausing";
+    this.actAt = now + (isolated ? RESEND_PAUSE_MAX_US * (0.5 + draw / 2) : most * draw);
+  }
+
+  /** Takes note of a reply and frees the lane. @returns The batch that is answered. */
+  answered(now: InstantUs, storeNow: InstantUs, epoch: number): CutBatch | undefined {
+    const { batch } = this;
+    if (batch === undefined) return undefined;
+    if (batch.sends === 1) {
+      this.rttUs += RTT_GAIN * (Math.max(0, now - batch.firstSentAt) - this.rttUs);
+    }
+    const silence = now - this.unansweredSince;
+    if (silence >= STALE_US) {
+      this.outageUs = silence;
+      this.recoveredAt = now;
+      this.recovering = true;
+    }
+    this.#heardAt = storeNow;
+    this.#heardSentAt = batch.firstSentAt;
+    this.epoch = epoch;
+    this.lastReplyAt = now;
+    this.free();
+    return batch;
+  }
+
+  free(): void {
+    this.batch = undefined;
+    this.phase = "free";
+    this.actAt = Number.POSITIVE_INFINITY;
+    this.unansweredSince = Number.POSITIVE_INFINITY;
+  }
+}
