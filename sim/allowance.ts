@@ -44,7 +44,7 @@ export function allowanceOf(fault: Fault, limit: Limit, terms: AllowanceTerms): 
     case "link": {
       const retries =
         (intervalUs * 2 * fault.loss + terms.commandTimeoutUs) / (1 - fault.loss) ** 2;
-      return (rate * (retries + 2 * fault.delayUs + fault.reorderUs)) / 1e6;
+      return (rate * (retries + 2 * fault.delayUs + fault.lateUs)) / 1e6;
     }
     case "store-slow":
       return eps + (rate * 2 * Math.min(fault.byUs, 1e6 * FALLBACK_ENTRY_S)) / 1e6;

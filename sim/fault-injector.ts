@@ -102,10 +102,10 @@ function stall(world: World, fault: Of<"stall"> | Of<"pause">, lasting: Lasting)
 }
 
 function worsen(world: World, fault: Of<"link">, lasting: Lasting): void {
-  const { loss, duplicate, reorder, reorderUs, delayUs } = fault;
+  const { loss, duplicate, reorder, delayUs } = fault;
   const baseUs = world.scenario.link.baseUs + delayUs;
   for (const pod of fault.pods) {
-    world.network.worsen(pod, { baseUs, loss, duplicate, reorder, reorderUs });
+    world.network.worsen(pod, { baseUs, loss, duplicate, reorder, reorderUs: fault.lateUs });
   }
   lasting(fault.forUs, () => {
     for (const pod of fault.pods) world.network.mend(pod);

@@ -46,9 +46,9 @@ export type Fault =
         readonly kind: "link";
         readonly loss: number;
         readonly duplicate: number;
-        /** Part of the messages that take `reorderUs` longer. */
+        /** Part of the messages that take `lateUs` longer, so that others overtake them. */
         readonly reorder: number;
-        readonly reorderUs: DurationUs;
+        readonly lateUs: DurationUs;
         readonly delayUs: DurationUs;
       })
   /** Refuses connections, or takes requests and never answers. */
@@ -74,7 +74,7 @@ export type FaultKind = Fault["kind"];
 /** Values of a fault that are times, and so are written as seconds. */
 const TIMES: ReadonlySet<string> = new Set([
   "forUs",
-  "reorderUs",
+  "lateUs",
   "delayUs",
   "everyUs",
   "downUs",
@@ -95,7 +95,7 @@ const FIELDS: Readonly<Record<FaultKind, readonly string[]>> = {
   "pod-clock": ["pods", "byUs"],
   partition: ["pods", "forUs", "way"],
   hold: ["pods", "forUs", "way"],
-  link: ["pods", "forUs", "loss", "duplicate", "reorder", "reorderUs", "delayUs"],
+  link: ["pods", "forUs", "loss", "duplicate", "reorder", "lateUs", "delayUs"],
   "store-down": ["forUs", "how"],
   "store-flap": ["forUs", "everyUs", "downUs"],
   "store-slow": ["forUs", "byUs"],
