@@ -1,0 +1,209 @@
+/**
+ * HTTP listeners on loopback TCP and on Unix sockets.
+ *
+ * A listener that stops answers everything it has read, with `Connection: close`, so that pooled
+ * clients take their connections back instead of losing a request on them.
+ */
+import { createServer, type IncomingMessage, type Server, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { errorCode, ListenError } from "./listen-error.ts";
+import { Problem } from "./problem.ts";
+import { claimUnixSocket, type SocketClaim } from "./unix-socket.ts";
+
+export type ListenAddress =
+  | { readonly kind: "tcp"; readonly host: string; readonly port: number }
+  | { readonly kind: "unix"; readonly path: string; readonly mode: number };
+
+/** What bounds a listener. All times in ms. */
+export interface ListenerBounds {
+  /** A request's head must be complete after this. */
+  readonly headersTimeoutMs: number;
+  /** A request must be complete after this. */
+  readonly requestTimeoutMs: number;
+  /**
+   * An idle connection is closed after this. Longer than common clients keep theirs (nginx 60 s, Go
+   * 90 s), so that it is the client that closes and no request meets a closing connection.
+   */
+  readonly keepAliveTimeoutMs: number;
+  /** More connections are closed as soon as they are accepted. */
+  readonly connectionsMax: number;
+}
+
+export const DEFAULT_BOUNDS: ListenerBounds = {
+  headersTimeoutMs: 10_000,
+  requestTimeoutMs: 10_000,
+  keepAliveTimeoutMs: 120_000,
+  connectionsMax: 4_096,
+};
+
+/** Connections that wait to be accepted; a deployment's pods connect at once. */
+const BACKLOG_MAX = 1_024;
+
+/** How often Node looks for requests that took too long. */
+const TIMEOUT_CHECK_MS = 2_000;
+
+export interface HttpListener {
+  /** `host:port` with the port that was bound, or the path of the socket. */
+  readonly address: string;
+  /** The port that was bound; undefined for a Unix socket. */
+  readonly port: number | undefined;
+  /**
+   * Stops accepting, removes the socket if it is still ours, answers what is in flight, and closes
+   * every connection; what is not done after `timeoutMs` is cut. Safe to call twice.
+   */
+  stop(timeoutMs: number): Promise<void>;
+}
+
+/**
+ * Opens a listener.
+ *
+ * @param onAcceptError - Told when a connection could not be accepted (file descriptors ran out).
+ * @throws {ListenError} When the address cannot be bound; the message names it.
+ */
+export async function listenHttp(
+  handler: (req: IncomingMessage, res: ServerResponse) => void,
+  address: ListenAddress,
+  bounds: Partial<ListenerBounds> = {},
+  onAcceptError: (error: Error) => void = () => {},
+): Promise<HttpListener> {
+  const draining = { value: false };
+  const sockets = new Set<Socket>();
+  const server = createBoundedServer(handler, draining, { ...DEFAULT_BOUNDS, ...bounds });
+  server.on("connection", (socket: Socket) => {
+    sockets.add(socket);
+    socket.once("close", () => sockets.delete(socket));
+  });
+  server.on("clientError", answerClientError);
+
+  const claim = await open(server, address);
+  server.on("error", onAcceptError);
+
+  const bound = server.address();
+  const port = typeof bound === "object" && bound !== null ? bound.port : undefined;
+  let stopping: Promise<void> | undefined;
+  return {
+    address: address.kind === "tcp" ? hostPort(address.host, port ?? 0) : address.path,
+    port,
+    stop: (timeoutMs) => {
+      draining.value = true;
+      stopping ??= stop(server, claim, sockets, timeoutMs);
+      return stopping;
+    },
+  };
+}
+
+function createBoundedServer(
+  handler: (req: IncomingMessage, res: ServerResponse) => void,
+  draining: { readonly value: boolean },
+  bounds: ListenerBounds,
+): Server {
+  class ClosingResponse extends ServerResponse {
+    // Whether to keep the connection is decided when the head is written, not when the request
+    // came: requests in flight at the moment of the stop must tell as well.
+    override writeHead(status: number, ...rest: unknown[]): this {
+      if (draining.value) this.shouldKeepAlive = false;
+      return super.writeHead(status, ...(rest as []));
+    }
+  }
+  const server = createServer(
+    {
+      ServerResponse: ClosingResponse,
+      headersTimeout: bounds.headersTimeoutMs,
+      requestTimeout: bounds.requestTimeoutMs,
+      keepAliveTimeout: bounds.keepAliveTimeoutMs,
+      connectionsCheckingInterval: TIMEOUT_CHECK_MS,
+      noDelay: true,
+    },
+    handler,
+  );
+  server.maxConnections = bounds.connectionsMax;
+  return server;
+}
+
+async function open(server: Server, address: ListenAddress): Promise<SocketClaim | undefined> {
+  if (address.kind === "unix") {
+    try {
+      return await claimUnixSocket(address.path, address.mode, (path) =>
+        bind(server, { path, backlog: BACKLOG_MAX }),
+      );
+    } catch (error) {
+      server.close();
+      throw error;
+    }
+  }
+  try {
+    await bind(server, { host: address.host, port: address.port, backlog: BACKLOG_MAX });
+    return undefined;
+  } catch (error) {
+    const why = errorCode(error) === "EADDRINUSE" ? "the address is in use" : String(error);
+    const where = hostPort(address.host, address.port);
+    throw new ListenError(`cannot listen on ${where}: ${why}`, { cause: error });
+  }
+}
+
+function bind(
+  server: Server,
+  options: { path?: string; host?: string; port?: number; backlog: number },
+): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(options, () => {
+      server.off("error", reject);
+      resolve();
+    });
+  });
+}
+
+async function stop(
+  server: Server,
+  claim: SocketClaim | undefined,
+  sockets: ReadonlySet<Socket>,
+  timeoutMs: number,
+): Promise<void> {
+  claim?.release();
+  // One turn of the loop reads what has already arrived, so that it counts as in flight.
+  await nextTurn();
+  const closed = new Promise<void>((resolve) => {
+    server.close(() => resolve());
+  });
+  // Node counts a connection that has sent nothing yet as busy.
+  for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy();
+  const timer = setTimeout(() => server.closeAllConnections(), timeoutMs);
+  await closed;
+  clearTimeout(timer);
+}
+
+/** Answers what the HTTP parser refused, and closes: the rest of such a stream has no meaning. */
+function answerClientError(error: Error, socket: Socket & { _httpMessage?: unknown }): void {
+  // An answer that is still to come would be taken for this one, and a connection that has sent
+  // nothing expects none (a pool that connects ahead).
+  const expectsOther = socket._httpMessage !== undefined && socket._httpMessage !== null;
+  if (!socket.writable || socket.bytesRead === 0 || expectsOther) {
+    socket.destroy();
+    return;
+  }
+  const problem = problemOf(errorCode(error));
+  const body = problem.json();
+  socket.end(
+    `HTTP/1.1 ${problem.status} ${problem.fields.title ?? "Error"}\r\n` +
+      `Content-Type: application/problem+json\r\nContent-Length: ${body.length}\r\n` +
+      `Connection: close\r\n\r\n${body}`,
+    () => socket.destroy(),
+  );
+}
+
+function problemOf(code: string | undefined): Problem {
+  if (code === "HPE_HEADER_OVERFLOW") {
+    const title = "Request Header Fields Too Large";
+    return new Problem(431, "the head of the request is too large", { title });
+  }
+  if (code === "ERR_HTTP_REQUEST_TIMEOUT") {
+    return new Problem(408, "the request took too long to arrive", { title: "Request Timeout" });
+  }
+  return new Problem(400, "the request is not HTTP/1.1", { title: "Bad Request" });
+}
+
+function hostPort(host: string, port: number): string {
+  return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
+}
