@@ -1,54 +1,33 @@
 /**
- * The account behind one check: which bucket decides it now, and the four things that are done to
- * it: take, undo, note the outcome, say where it stands.
- *
- * A check stands on one of these footings. `sole`: no store, an ideal bucket. `hybrid`: flow and
- * stock of this pod. `fallback`: the store is out of reach and the limit is decided locally, more
- * strictly. `open`, `closed`: the same with the limit's other policies. `full`: no row is to be had.
+ * The account behind one check: which bucket decides it now, and what is done to it: take, undo, note
+ * the outcome, charge.
  */
 import {
   type Book,
   type BucketTable,
-  DEFICIT,
   DEFICIT_TICKS,
   FALLBACK,
   RECENT,
   USED_AT,
 } from "./bucket-table.ts";
-import type { Check, Decision, DenyReason, Source } from "./decision.ts";
-import { coversExact, remainingExact, spendExact, touchExact, waitExact } from "./exact-row.ts";
+import type { Check } from "./decision.ts";
+import { toTicks } from "./deficit-bucket.ts";
+import { coversExact, spendExact, touchExact } from "./exact-row.ts";
 import { groupOfKey } from "./exchange.ts";
-import { fallbackRate, fallbackStart } from "./fallback.ts";
+import { fallbackRate } from "./fallback.ts";
 import type { FallbackBuckets } from "./fallback-buckets.ts";
+import { fixedDraw } from "./fixed-draw.ts";
 import type { FleetSize } from "./fleet-size.ts";
+import { IDLE_US } from "./housekeeping.ts";
 import { coldTokens, type HybridBuckets } from "./hybrid.ts";
 import { LANE } from "./hybrid-row.ts";
-import { type BucketShape, type Limit, limitForKey } from "./limit.ts";
+import { limitForKey } from "./limit.ts";
 import type { RowSchedule } from "./row-schedule.ts";
+import type { Footing, Seat } from "./seat.ts";
 import type { StoreHealth } from "./store-health.ts";
 import type { StoreLink } from "./store-link.ts";
-import { type DurationUs, type InstantUs, type Tokens, US_PER_MS, US_PER_SECOND } from "./units.ts";
-
-/** A key not used for so long has nothing to tell and is forgotten. */
-export const IDLE_US: DurationUs = 5 * US_PER_SECOND;
-/** What to answer as a wait when nothing better is known: no row free, or the store away. */
-const RETRY_FULL_US: DurationUs = 10 * US_PER_MS;
-const RETRY_CLOSED_US: DurationUs = US_PER_SECOND;
-
-export type Footing = "sole" | "hybrid" | "fallback" | "open" | "closed" | "full";
-
-/** One check on its way through a decision. Seats are used again; nothing is kept in them. */
-export class Seat {
-  check!: Check;
-  /** The limit in force for the key. */
-  limit!: Limit;
-  book!: Book;
-  /** -1 when the key has no row (a peek makes none). */
-  slot = -1;
-  footing: Footing = "sole";
-  passed = false;
-  fromStock: Tokens = 0;
-}
+import type { InstantUs } from "./units.ts";
+import type { Verdicts } from "./verdicts.ts";
 
 export interface AccountParts {
   readonly sole: boolean;
@@ -60,6 +39,7 @@ export interface AccountParts {
   readonly schedule: RowSchedule;
   readonly health: StoreHealth;
   readonly link: StoreLink;
+  readonly verdicts: Verdicts;
 }
 
 export class Accounts {
@@ -179,28 +159,6 @@ export class Accounts {
     schedule.markDue(seat.slot);
   }
 
-  /** Where the account stands, as the answer to its check. @param byStore - A reply decided it. */
-  verdict(seat: Seat, now: InstantUs, byStore: boolean): Decision {
-    const { limit, footing, passed, slot } = seat;
-    const isLocal = footing === "sole" || footing === "hybrid" || footing === "full";
-    const source: Source = !isLocal ? "fallback" : byStore ? "store" : "local";
-    const reason = passed ? undefined : this.#reason(seat);
-    const shape = footing === "fallback" || footing === "open" ? this.#fallbackShape(seat) : limit;
-    const left = slot < 0 ? this.#unknownLeft(seat) : this.#left(seat, shape, now);
-    const cost = Math.max(1, seat.check.cost);
-    return {
-      limit,
-      allowed: passed || limit.shadow,
-      wouldDeny: !passed && limit.shadow,
-      reason,
-      remaining: Math.floor(passed ? left : Math.min(left, cost - 1)),
-      resetAfterUs: this.#resetAfter(seat, shape, left, now),
-      retryAfterUs: passed ? 0 : this.#retryAfter(seat, reason, shape, now),
-      source,
-      degraded: !isLocal,
-    };
-  }
-
   #footing(seat: Seat, now: InstantUs): Footing {
     const { sole, health, schedule, table, link } = this.#parts;
     if (sole) return "sole";
@@ -224,7 +182,7 @@ export class Accounts {
     const slot = table.add(seat.book, limit, seat.check.key, now);
     seat.slot = slot;
     if (seat.footing === "sole") {
-      table.cells[table.at(slot) + DEFICIT_TICKS] = Math.floor(now / limit.tickUs);
+      table.cells[table.at(slot) + DEFICIT_TICKS] = toTicks(limit, now);
       return;
     }
     const group = groupOfKey(seat.check.key);
@@ -275,75 +233,6 @@ export class Accounts {
 
   #coversUnknown(seat: Seat): boolean {
     if (seat.footing === "closed" || seat.footing === "full") return false;
-    return seat.footing !== "fallback" || this.#unknownLeft(seat) >= 1;
+    return seat.footing !== "fallback" || this.#parts.verdicts.unknownTokens(seat) >= 1;
   }
-
-  /** Tokens of a key that has no row. */
-  #unknownLeft(seat: Seat): number {
-    const { footing, limit } = seat;
-    if (footing === "closed" || footing === "full") return 0;
-    if (footing !== "fallback") return limit.burst;
-    const pods = this.#parts.fleet.podsWhenIsolated(limit.fallback.maxPods);
-    return fallbackStart(limit, pods, fixedDraw(this.#parts.podId, seat.check.key));
-  }
-
-  #left(seat: Seat, shape: BucketShape, now: InstantUs): number {
-    const { table, hybrid } = this.#parts;
-    if (seat.footing === "closed" || seat.footing === "full") return 0;
-    if (seat.footing !== "hybrid") return remainingExact(table, seat.slot, shape);
-    const estimate = Math.max(0, hybrid.estimate(seat.slot, seat.limit, now));
-    const own = Math.floor(hybrid.spendable(seat.slot));
-    return Math.min(seat.limit.burst, seat.passed ? Math.max(estimate, own) : estimate);
-  }
-
-  #resetAfter(seat: Seat, shape: BucketShape, left: number, now: InstantUs): DurationUs {
-    const { footing, slot, limit } = seat;
-    if (slot >= 0 && (footing === "sole" || footing === "fallback" || footing === "open")) {
-      const { table } = this.#parts;
-      const deficit = table.cells[table.at(slot) + DEFICIT] as number;
-      const ticks = table.cells[table.at(slot) + DEFICIT_TICKS] as number;
-      const fullAt = (ticks + Math.ceil(deficit / shape.refill)) * shape.tickUs;
-      return Math.max(0, fullAt - now);
-    }
-    return Math.max(0, Math.ceil(((limit.burst - left) / limit.rate) * US_PER_SECOND));
-  }
-
-  #retryAfter(
-    seat: Seat,
-    reason: DenyReason | undefined,
-    shape: BucketShape,
-    now: InstantUs,
-  ): DurationUs {
-    if (reason === "cost_exceeds_burst") return Number.POSITIVE_INFINITY;
-    if (reason === "store_unavailable") return RETRY_CLOSED_US;
-    if (seat.footing === "full" || seat.slot < 0) return RETRY_FULL_US;
-    const cost = Math.max(1, seat.check.cost);
-    const { table, hybrid } = this.#parts;
-    if (seat.footing === "hybrid") return hybrid.retryAfter(seat.slot, seat.limit, cost, now);
-    // A cost above the fallback bucket can pass again when the store is back.
-    const wait = waitExact(table, seat.slot, shape, cost, now);
-    return wait === Number.POSITIVE_INFINITY ? RETRY_CLOSED_US : Math.max(1, wait);
-  }
-
-  #reason(seat: Seat): DenyReason {
-    if (seat.check.cost > seat.limit.burst) return "cost_exceeds_burst";
-    return seat.footing === "closed" ? "store_unavailable" : "limit_exceeded";
-  }
-
-  #fallbackShape(seat: Seat): BucketShape {
-    const { fallback, fleet } = this.#parts;
-    if (seat.slot >= 0) return fallback.shapeOf(seat.slot);
-    return fallback.shape(seat.limit, fleet.podsWhenIsolated(seat.limit.fallback.maxPods));
-  }
-}
-
-/** A draw in [0, 1) that is the same for the same pod and key and spread over pods. */
-function fixedDraw(podId: string, key: string): number {
-  let hash = 0x9e3779b9;
-  const text = `${podId}\0${key}`;
-  for (let i = 0; i < text.length; i += 1) {
-    hash = Math.imul(hash ^ text.charCodeAt(i), 0x85ebca6b);
-    hash ^= hash >>> 13;
-  }
-  return (hash >>> 0) / 2 ** 32;
 }

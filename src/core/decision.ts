@@ -49,6 +49,21 @@ export function tightest(decisions: readonly Decision[]): Decision {
   return decisions.reduce((best, next) => (isTighter(next, best) ? next : best));
 }
 
+/** The answer for a limit that is no longer in force: nothing stands against the check. */
+export function undecided(limit: Limit): Decision {
+  return {
+    limit,
+    allowed: true,
+    wouldDeny: false,
+    reason: undefined,
+    remaining: limit.burst,
+    resetAfterUs: 0,
+    retryAfterUs: 0,
+    source: "local",
+    degraded: false,
+  };
+}
+
 function isTighter(next: Decision, best: Decision): boolean {
   if (next.allowed !== best.allowed) return !next.allowed;
   if (!next.allowed) return next.retryAfterUs > best.retryAfterUs;

@@ -2,22 +2,16 @@
  * The pod's line to the store: cuts due rows into batches, sends each again until it is answered, and
  * applies the replies. It never admits a token; decisions are made in `pod-limiter.ts`.
  */
-import { type BucketTable, DUE, FALLBACK, HELD, IN_FLIGHT, USED_AT } from "./bucket-table.ts";
-import {
-  BATCH_ENTRIES_MAX,
-  type Batch,
-  type BatchReply,
-  ENTRY,
-  ENTRY_FIELDS,
-  REPLY,
-  REPLY_FIELDS,
-} from "./exchange.ts";
+import { BatchCutter } from "./batch-cutter.ts";
+import { type BucketTable, IN_FLIGHT } from "./bucket-table.ts";
+import { type Batch, type BatchReply, ENTRY, ENTRY_FIELDS } from "./exchange.ts";
 import type { FallbackBuckets } from "./fallback-buckets.ts";
 import type { HeldCheck, HeldChecks } from "./held-checks.ts";
 import type { HybridBuckets } from "./hybrid.ts";
-import { applyReply, cutRow, orphanEntry } from "./hybrid-exchange.ts";
-import { FLOW, FLOW_AT, ISOLATED_AT, REPLIED_AT, UNREPORTED } from "./hybrid-row.ts";
-import { BATCH_LIFE_US, type CutBatch, type Lane, type Orphan, STALE_US } from "./lane.ts";
+import { orphanEntry } from "./hybrid-exchange.ts";
+import { REPLIED_AT, UNREPORTED } from "./hybrid-row.ts";
+import { BATCH_LIFE_US, type CutBatch, type Lane, type Orphan } from "./lane.ts";
+import { ReplyApplier } from "./reply-applier.ts";
 import type { RowSchedule } from "./row-schedule.ts";
 import type { StoreHealth } from "./store-health.ts";
 import type { DurationUs, InstantUs, Tokens } from "./units.ts";
@@ -26,8 +20,6 @@ import type { DurationUs, InstantUs, Tokens } from "./units.ts";
 const IN_FLIGHT_MAX = 8;
 /** Most reports of evicted rows per lane; beyond it the oldest is dropped and counted as lost. */
 const ORPHANS_MAX = 10_000;
-/** A reply older than this many intervals grants nothing: the pod has gone on without it. */
-const LATE_INTERVALS = 5;
 
 export interface StoreLinkParts {
   readonly table: BucketTable;
@@ -42,6 +34,8 @@ export interface StoreLinkParts {
 
 export class StoreLink {
   readonly #parts: StoreLinkParts;
+  readonly #cutter: BatchCutter;
+  readonly #applier: ReplyApplier;
   #leaving = false;
   #plannedAt: InstantUs = Number.POSITIVE_INFINITY;
   /** Tokens that were admitted and will never be reported. */
@@ -49,6 +43,8 @@ export class StoreLink {
 
   constructor(parts: StoreLinkParts) {
     this.#parts = parts;
+    this.#cutter = new BatchCutter(parts);
+    this.#applier = new ReplyApplier(parts.table, parts.hybrid);
   }
 
   /** When `tick` has something to do. */
@@ -119,7 +115,7 @@ export class StoreLink {
       if (this.#inFlight() >= IN_FLIGHT_MAX) {
         // A lane that cannot even ask is as doubtful as one that is not answered.
         lane.unansweredSince = Math.min(lane.unansweredSince, now);
-      } else if (this.#cut(lane, now)) {
+      } else if (this.#cutter.cut(lane, now, this.#leaving)) {
         this.#send(lane, now, pods, batches);
       }
     }
@@ -133,14 +129,19 @@ export class StoreLink {
     if (lane.batch?.seq !== seq) return [];
     const { held, schedule } = this.#parts;
     const epochChanged = lane.epoch !== 0 && lane.epoch !== reply.epoch;
-    const recoveredBefore = lane.recoveredAt;
+    const when = {
+      now,
+      epochChanged,
+      recoveredBefore: lane.recoveredAt,
+      isLeaving: this.#leaving,
+    };
     const batch = lane.answered(now, reply.nowUs, reply.epoch) as CutBatch;
     const ready: HeldCheck[] = [];
     for (let i = 0; i < batch.slots.length; i += 1) {
       const slot = batch.slots[i] as number;
-      if (!this.#isStillInFlight(batch, i)) continue;
-      this.#tallyEntry(batch, i, reply);
-      this.#applyEntry(batch, i, reply, { now, epochChanged, recoveredBefore });
+      if (!this.#applier.isCurrent(batch, i)) continue;
+      this.#applier.tally(batch, i, reply);
+      this.#applier.apply(batch, i, reply, when);
       ready.push(...held.heard(slot));
       if (held.isWaitedFor(slot)) schedule.markDue(slot);
     }
@@ -192,128 +193,6 @@ export class StoreLink {
       lane.quietUntil = now + this.#parts.schedule.longestIntervalUs * draw();
     }
     return now < lane.quietUntil;
-  }
-
-  /** Cuts due rows into a batch. @returns Whether there is one. */
-  #cut(lane: Lane, now: InstantUs): boolean {
-    const { table } = this.#parts;
-    const orphans = lane.orphans.splice(0, BATCH_ENTRIES_MAX / 2);
-    const slots = this.#takeDue(lane, BATCH_ENTRIES_MAX - orphans.length);
-    const size = slots.length + orphans.length;
-    if (size === 0) return false;
-    const entries = new Float64Array(size * ENTRY_FIELDS);
-    for (const [i, slot] of slots.entries()) this.#cutSlot(lane, slot, now, entries, i);
-    for (const [i, orphan] of orphans.entries()) {
-      entries.set(orphan.entry, (slots.length + i) * ENTRY_FIELDS);
-    }
-    lane.batch = {
-      seq: lane.nextSeq(),
-      slots: Int32Array.from([...slots, ...orphans.map(() => -1)]),
-      limits: [...slots.map((slot) => table.limitOf(slot)), ...orphans.map(({ limit }) => limit)],
-      keys: [...slots.map((slot) => table.keyOf(slot)), ...orphans.map(({ key }) => key)],
-      entries,
-      cutAt: now,
-      firstSentAt: now,
-      sends: 0,
-    };
-    lane.unansweredSince = Math.min(lane.unansweredSince, now);
-    return true;
-  }
-
-  #takeDue(lane: Lane, most: number): number[] {
-    const { table, schedule } = this.#parts;
-    const slots: number[] = [];
-    while (slots.length < most) {
-      const slot = lane.urgent.shift() ?? lane.due.shift();
-      if (slot === undefined) break;
-      const flags = table.flags[slot] as number;
-      const isCurrent = (flags & DUE) !== 0 && table.isLive(slot) && schedule.laneOf(slot) === lane;
-      if (!isCurrent) continue;
-      table.flags[slot] = (flags & ~(DUE | HELD)) | IN_FLIGHT;
-      slots.push(slot);
-    }
-    return slots;
-  }
-
-  #cutSlot(lane: Lane, slot: number, now: InstantUs, entries: Float64Array, i: number): void {
-    const { table, held, fallback } = this.#parts;
-    const isolatedAt = table.cells[table.at(slot) + ISOLATED_AT] as number;
-    const wasIsolated = ((table.flags[slot] as number) & FALLBACK) !== 0;
-    if (wasIsolated && lane.recoveredAt > isolatedAt) fallback.settle(slot, lane.outageUs, now);
-    const heldCost = held.costOf(slot);
-    held.noteCut(slot);
-    const terms = { now, rttUs: lane.rttUs, epoch: lane.epoch, heldCost, leaving: this.#leaving };
-    cutRow(table, slot, terms, entries, i * ENTRY_FIELDS);
-  }
-
-  /** Whether the row of an entry is still the one that was cut; a reload may have removed it. */
-  #isStillInFlight(batch: CutBatch, i: number): boolean {
-    const { table } = this.#parts;
-    const slot = batch.slots[i] as number;
-    if (slot < 0 || !table.isLive(slot)) return false;
-    return (
-      ((table.flags[slot] as number) & IN_FLIGHT) !== 0 &&
-      table.keyOf(slot) === batch.keys[i] &&
-      table.limitOf(slot).name === batch.limits[i]?.name
-    );
-  }
-
-  #applyEntry(
-    batch: CutBatch,
-    i: number,
-    reply: BatchReply,
-    when: { now: InstantUs; epochChanged: boolean; recoveredBefore: InstantUs },
-  ): void {
-    const { table, hybrid } = this.#parts;
-    const { now } = when;
-    const slot = batch.slots[i] as number;
-    const at = table.at(slot);
-    const age = now - batch.firstSentAt;
-    const wasIsolated = ((table.flags[slot] as number) & FALLBACK) !== 0;
-    const isStale = wasIsolated && (batch.cutAt <= when.recoveredBefore || age >= STALE_US);
-    const late = isStale || age > LATE_INTERVALS * table.limitOf(slot).intervalUs;
-    table.flags[slot] = (table.flags[slot] as number) & ~IN_FLIGHT;
-    if (wasIsolated) {
-      // The time since was the fallback bucket's; flow begins anew with this reply.
-      table.cells[at + FLOW] = 0;
-      table.cells[at + FLOW_AT] = now;
-    } else {
-      const usedAt = table.cells[at + USED_AT] as number;
-      hybrid.touch(slot, now, hybrid.flowRate(slot));
-      // A reply is not a use: an idle key must still be forgotten in time.
-      table.cells[at + USED_AT] = usedAt;
-    }
-    if (wasIsolated && !late) {
-      table.flags[slot] = (table.flags[slot] as number) & ~FALLBACK;
-      table.cells[at + ISOLATED_AT] = 0;
-    }
-    const terms = {
-      now,
-      sentAt: batch.firstSentAt,
-      storeNow: reply.nowUs,
-      epoch: reply.epoch,
-      epochChanged: when.epochChanged,
-      late: late || this.#leaving,
-    };
-    applyReply(
-      table,
-      slot,
-      terms,
-      reply.entries,
-      i * REPLY_FIELDS,
-      batch.entries,
-      i * ENTRY_FIELDS,
-    );
-  }
-
-  /** Counts what the fleet spent beyond the limit, each pod the part that its own report caused. */
-  #tallyEntry(batch: CutBatch, i: number, reply: BatchReply): void {
-    if (reply.duplicate) return;
-    const { tally } = this.#parts.table.bookOf(batch.slots[i] as number);
-    const consumed = batch.entries[i * ENTRY_FIELDS + ENTRY.consumed] as number;
-    const level = reply.entries[i * REPLY_FIELDS + REPLY.level] as number;
-    tally.overAdmitted += Math.max(0, Math.min(consumed, -level));
-    tally.clipped += reply.entries[i * REPLY_FIELDS + REPLY.clipped] as number;
   }
 
   #giveUp(lane: Lane): void {

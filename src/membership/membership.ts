@@ -1,5 +1,5 @@
 /** How the pod learns how many pods there are. One implementation per source of the configuration. */
-import type { MembershipView } from "../core/pod-limiter.ts";
+import type { MembershipView } from "../core/effect.ts";
 
 /** Who wants to know; the daemon passes the reconcile loop. */
 export interface MembershipListener {

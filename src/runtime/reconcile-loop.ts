@@ -11,9 +11,10 @@
  *     goes to `onFault`, so that no `catch` of a front door can hide it.
  */
 import type { Check, Decision } from "../core/decision.ts";
+import type { Effect, ExchangeTrouble, MembershipView } from "../core/effect.ts";
 import type { Batch, BatchReply } from "../core/exchange.ts";
 import type { Limit } from "../core/limit.ts";
-import type { Effect, ExchangeTrouble, MembershipView, PodLimiter } from "../core/pod-limiter.ts";
+import type { PodLimiter } from "../core/pod-limiter.ts";
 import type { Figures } from "../core/tally.ts";
 import type { DurationUs } from "../core/units.ts";
 import type { Clock } from "../ports/clock.ts";

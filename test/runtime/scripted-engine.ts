@@ -2,7 +2,7 @@
 import type { Check, Decision } from "../../src/core/decision.ts";
 import type { Batch, BatchReply } from "../../src/core/exchange.ts";
 import { defineLimit, type Limit } from "../../src/core/limit.ts";
-import type { Effect, Held, MembershipView } from "../../src/core/pod-limiter.ts";
+import type { Effect, Held, MembershipView } from "../../src/core/effect.ts";
 import type { Figures } from "../../src/core/tally.ts";
 import type { Engine } from "../../src/runtime/reconcile-loop.ts";
 

@@ -1,0 +1,110 @@
+/** What is done to rows besides deciding: forgetting idle ones, following a changed limit, counting. */
+import {
+  type Book,
+  type BucketTable,
+  DEFICIT,
+  DEFICIT_TICKS,
+  DUE,
+  FALLBACK,
+  HELD,
+  IN_FLIGHT,
+  USED_AT,
+} from "./bucket-table.ts";
+import { refilled, toTicks } from "./deficit-bucket.ts";
+import { rescaleExact, touchExact } from "./exact-row.ts";
+import type { FallbackBuckets } from "./fallback-buckets.ts";
+import type { FleetSize } from "./fleet-size.ts";
+import type { HybridBuckets } from "./hybrid.ts";
+import { IN_FLIGHT_TOKENS, LEVEL, SHARE, UNREPORTED } from "./hybrid-row.ts";
+import type { Limit } from "./limit.ts";
+import type { LimitFigures } from "./tally.ts";
+import { type DurationUs, type InstantUs, US_PER_MS, US_PER_SECOND } from "./units.ts";
+
+/** A key not used for so long that has nothing to tell is forgotten. */
+export const IDLE_US: DurationUs = 5 * US_PER_SECOND;
+/** Idle rows are looked for in steps, one part of the table at a time. */
+const SWEEP_STEP_US: DurationUs = 250 * US_PER_MS;
+const SWEEP_PARTS = 20;
+
+export interface HousekeepingParts {
+  readonly sole: boolean;
+  readonly table: BucketTable;
+  readonly hybrid: HybridBuckets;
+  readonly fallback: FallbackBuckets;
+  readonly fleet: FleetSize;
+}
+
+export class Housekeeping {
+  readonly #parts: HousekeepingParts;
+  #nextAt: InstantUs;
+  #sweepFrom = 0;
+
+  constructor(parts: HousekeepingParts, now: InstantUs) {
+    this.#parts = parts;
+    this.#nextAt = now + SWEEP_STEP_US;
+  }
+
+  /** When to sweep next; Infinity while there is no row. */
+  get sweepAt(): InstantUs {
+    return this.#parts.table.size > 0 ? this.#nextAt : Number.POSITIVE_INFINITY;
+  }
+
+  /** Puts a live row under changed numbers: its level is scaled, nothing is lost or given. */
+  relimit(slot: number, to: Limit, now: InstantUs): void {
+    const from = this.#parts.table.limitOf(slot);
+    if (from === to) return;
+    if (this.#parts.sole) {
+      touchExact(this.#parts.table, slot, from, now);
+      rescaleExact(this.#parts.table, slot, from, to, now);
+    } else {
+      const isAlone = ((this.#parts.table.flags[slot] as number) & FALLBACK) !== 0;
+      if (isAlone) this.#parts.fallback.relimit(slot, to, now);
+      else this.#parts.hybrid.relimit(slot, from, to, now);
+    }
+    this.#parts.table.setLimit(slot, to);
+  }
+
+  /** Forgets rows that have been idle and have nothing to tell, one part of the table at a time. */
+  sweep(now: InstantUs): void {
+    this.#nextAt = now + SWEEP_STEP_US;
+    const rows = this.#parts.table.rows;
+    const steps = Math.ceil(rows / SWEEP_PARTS);
+    for (let step = 0; step < steps; step += 1) {
+      const slot = this.#sweepFrom;
+      this.#sweepFrom = slot + 1 >= rows ? 0 : slot + 1;
+      if (this.#parts.table.isLive(slot) && this.#isForgettable(slot, now))
+        this.#parts.table.remove(slot);
+    }
+  }
+
+  #isForgettable(slot: number, now: InstantUs): boolean {
+    const { cells } = this.#parts.table;
+    const at = this.#parts.table.at(slot);
+    if (this.#parts.sole) {
+      const shape = this.#parts.table.limitOf(slot);
+      const since = toTicks(shape, now) - (cells[at + DEFICIT_TICKS] as number);
+      return refilled(shape, cells[at + DEFICIT] as number, since) === 0;
+    }
+    const flags = this.#parts.table.flags[slot] as number;
+    if ((flags & (DUE | IN_FLIGHT | HELD)) !== 0 || cells[at + UNREPORTED] !== 0) return false;
+    if (now - (cells[at + USED_AT] as number) <= IDLE_US) return false;
+    // A fallback bucket that is forgotten would come back full.
+    return (flags & FALLBACK) === 0 || this.#parts.fallback.wouldBeFull(slot, now);
+  }
+
+  figuresOf(book: Book): LimitFigures {
+    const { cells } = this.#parts.table;
+    let unreconciled = 0;
+    let debt = 0;
+    let shares = 0;
+    for (const slot of this.#parts.sole ? [] : book.slots.values()) {
+      const at = this.#parts.table.at(slot);
+      unreconciled += (cells[at + UNREPORTED] as number) + (cells[at + IN_FLIGHT_TOKENS] as number);
+      debt = Math.max(debt, -(cells[at + LEVEL] as number));
+      shares += cells[at + SHARE] as number;
+    }
+    const equal = this.#parts.sole ? 1 : 1 / this.#parts.fleet.pods(book.limit.fallback.maxPods);
+    const share = this.#parts.sole || book.slots.size === 0 ? equal : shares / book.slots.size;
+    return { name: book.limit.name, tally: book.tally, unreconciled, debt, share };
+  }
+}

@@ -1,0 +1,112 @@
+/** Where an account stands: the answer to a check, worded from the bucket that decided it. */
+import { type BucketTable, DEFICIT, DEFICIT_TICKS } from "./bucket-table.ts";
+import type { Decision, DenyReason, Source } from "./decision.ts";
+import { remainingExact, waitExact } from "./exact-row.ts";
+import { fallbackStart } from "./fallback.ts";
+import type { FallbackBuckets } from "./fallback-buckets.ts";
+import { fixedDraw } from "./fixed-draw.ts";
+import type { FleetSize } from "./fleet-size.ts";
+import type { HybridBuckets } from "./hybrid.ts";
+import type { BucketShape } from "./limit.ts";
+import type { Seat } from "./seat.ts";
+import { type DurationUs, type InstantUs, US_PER_MS, US_PER_SECOND } from "./units.ts";
+
+/** What to answer as a wait when nothing better is known: no row free, or the store away. */
+const RETRY_FULL_US: DurationUs = 10 * US_PER_MS;
+const RETRY_CLOSED_US: DurationUs = US_PER_SECOND;
+
+export interface VerdictParts {
+  readonly podId: string;
+  readonly table: BucketTable;
+  readonly hybrid: HybridBuckets;
+  readonly fallback: FallbackBuckets;
+  readonly fleet: FleetSize;
+}
+
+export class Verdicts {
+  readonly #parts: VerdictParts;
+
+  constructor(parts: VerdictParts) {
+    this.#parts = parts;
+  }
+
+  /** Where the account stands, as the answer to its check. @param byStore - A reply decided it. */
+  of(seat: Seat, now: InstantUs, byStore: boolean): Decision {
+    const { limit, footing, passed, slot } = seat;
+    const isLocal = footing === "sole" || footing === "hybrid" || footing === "full";
+    const source: Source = !isLocal ? "fallback" : byStore ? "store" : "local";
+    const reason = passed ? undefined : this.#reason(seat);
+    const shape = footing === "fallback" || footing === "open" ? this.#fallbackShape(seat) : limit;
+    const left = slot < 0 ? this.unknownTokens(seat) : this.#left(seat, shape, now);
+    const cost = Math.max(1, seat.check.cost);
+    return {
+      limit,
+      allowed: passed || limit.shadow,
+      wouldDeny: !passed && limit.shadow,
+      reason,
+      remaining: Math.floor(passed ? left : Math.min(left, cost - 1)),
+      resetAfterUs: this.#resetAfter(seat, shape, left, now),
+      retryAfterUs: passed ? 0 : this.#retryAfter(seat, reason, shape, now),
+      source,
+      degraded: !isLocal,
+    };
+  }
+
+  /** Tokens of a key that has no row. */
+  unknownTokens(seat: Seat): number {
+    const { footing, limit } = seat;
+    if (footing === "closed" || footing === "full") return 0;
+    if (footing !== "fallback") return limit.burst;
+    const pods = this.#parts.fleet.podsWhenIsolated(limit.fallback.maxPods);
+    return fallbackStart(limit, pods, fixedDraw(this.#parts.podId, seat.check.key));
+  }
+
+  #left(seat: Seat, shape: BucketShape, now: InstantUs): number {
+    const { table, hybrid } = this.#parts;
+    if (seat.footing === "closed" || seat.footing === "full") return 0;
+    if (seat.footing !== "hybrid") return remainingExact(table, seat.slot, shape);
+    const estimate = Math.max(0, hybrid.estimate(seat.slot, seat.limit, now));
+    const own = Math.floor(hybrid.spendable(seat.slot));
+    return Math.min(seat.limit.burst, seat.passed ? Math.max(estimate, own) : estimate);
+  }
+
+  #resetAfter(seat: Seat, shape: BucketShape, left: number, now: InstantUs): DurationUs {
+    const { footing, slot, limit } = seat;
+    if (slot >= 0 && (footing === "sole" || footing === "fallback" || footing === "open")) {
+      const { table } = this.#parts;
+      const deficit = table.cells[table.at(slot) + DEFICIT] as number;
+      const ticks = table.cells[table.at(slot) + DEFICIT_TICKS] as number;
+      const fullAt = (ticks + Math.ceil(deficit / shape.refill)) * shape.tickUs;
+      return Math.max(0, fullAt - now);
+    }
+    return Math.max(0, Math.ceil(((limit.burst - left) / limit.rate) * US_PER_SECOND));
+  }
+
+  #retryAfter(
+    seat: Seat,
+    reason: DenyReason | undefined,
+    shape: BucketShape,
+    now: InstantUs,
+  ): DurationUs {
+    if (reason === "cost_exceeds_burst") return Number.POSITIVE_INFINITY;
+    if (reason === "store_unavailable") return RETRY_CLOSED_US;
+    if (seat.footing === "full" || seat.slot < 0) return RETRY_FULL_US;
+    const cost = Math.max(1, seat.check.cost);
+    const { table, hybrid } = this.#parts;
+    if (seat.footing === "hybrid") return hybrid.retryAfter(seat.slot, seat.limit, cost, now);
+    // A cost above the fallback bucket can pass again when the store is back.
+    const wait = waitExact(table, seat.slot, shape, cost, now);
+    return wait === Number.POSITIVE_INFINITY ? RETRY_CLOSED_US : Math.max(1, wait);
+  }
+
+  #reason(seat: Seat): DenyReason {
+    if (seat.check.cost > seat.limit.burst) return "cost_exceeds_burst";
+    return seat.footing === "closed" ? "store_unavailable" : "limit_exceeded";
+  }
+
+  #fallbackShape(seat: Seat): BucketShape {
+    const { fallback, fleet } = this.#parts;
+    if (seat.slot >= 0) return fallback.shapeOf(seat.slot);
+    return fallback.shape(seat.limit, fleet.podsWhenIsolated(seat.limit.fallback.maxPods));
+  }
+}
