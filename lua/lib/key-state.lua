@@ -1,0 +1,179 @@
+-- @include numbers.lua
+--
+-- The state of one limit and key: one value for all modes, loaded and advanced the same way by every
+-- script. Any script must: open_key, advance_key, change what it is about, save_key.
+--
+-- Value: 16 doubles, all >= 0. Tokens are whole numbers; times are us of the lane's clock.
+--    L P b        refill (tokens) per period (ticks), and burst: the limit the state was written for
+--    D            deficit: tokens missing from a full bucket, times P
+--    t            instant up to which D is refilled; never runs ahead of the lane's clock
+--    E C A        decayed sums: demand, consumption (tokens), and call time (s; A/tau = active pods)
+--    O Op tS S    ledger of stock: tokens out since slot start tS, in the slot before, slot length
+--    q            last retry ticket given out (exact and leased mode)
+--    o0 o1 o2     tokens out in leases that end at the next, second and third lease slot end after t
+local KEY_FIELDS = 16
+local KEY_FORMAT = "<dddddddddddddddd"
+
+-- Length of a lease slot: half a lease.
+local LEASE_SLOT = 500000
+-- A key further ahead of the clock than this was written under a lane record that is gone.
+local REGRESS_MAX = 2000000
+-- Kept beyond its last use, so that a step of the server's own clock does not delete a live key.
+local EXPIRY_MARGIN_MS = 60000
+local EXPIRY_MAX_MS = 1e15
+
+-- The limit in hand, as the caller's entry tells it: refill, period, tick (us), burst, max_debt
+-- (tokens), lost (0..1), tau (s), ledger_slot (us), hold (0..1), and rate (tokens/s, derived).
+-- Both tables are used again for each key of a call: no garbage per key.
+local limit = {}
+local state = {}
+
+local function is_key_state(s)
+  return s.L > 0 and s.P > 0 and s.b > 0 and s.S > 0
+    and s.D >= 0 and s.t >= 0 and s.E >= 0 and s.C >= 0 and s.A >= 0
+    and s.O >= 0 and s.Op >= 0 and s.tS >= 0 and s.q >= 0 and s.o0 >= 0 and s.o1 >= 0 and s.o2 >= 0
+    and s.L < SAFE and s.P < SAFE and s.b < SAFE and s.S < SAFE
+    and s.D < SAFE and s.t < SAFE and s.E < SAFE and s.C < SAFE and s.A < SAFE
+    and s.O < SAFE and s.Op < SAFE and s.tS < SAFE
+    and s.q < SAFE and s.o0 < SAFE and s.o1 < SAFE and s.o2 < SAFE
+end
+
+-- Time in us that the value still says something: until the bucket is full, leases have ended, and
+-- the estimates have faded.
+local function life_of_key()
+  local s = state
+  local full = ceil(s.D / limit.refill) * limit.tick
+  if s.o0 + s.o1 + s.o2 > 0 then full = max(full, 3 * LEASE_SLOT) end
+  return full + ceil(max(10 * limit.tau, 10) * 1e6)
+end
+
+-- Puts the state into the terms of `limit` when it was written for other numbers: the level is
+-- scaled with the burst, debt stays. Scaling is reversible, so two versions of a configuration that
+-- alternate during a roll-out give nothing away. Leases that are out stay out.
+local function convert_key()
+  local s = state
+  if s.L == limit.refill and s.P == limit.period and s.b == limit.burst then return end
+  local level = s.b - s.D / s.P
+  if level > 0 then level = level * (limit.burst / s.b) else level = max(level, -limit.max_debt) end
+  s.L, s.P, s.b = limit.refill, limit.period, limit.burst
+  s.D = max(0, ceil((s.b - level) * s.P))
+  s.D = max(s.D, min(s.o0 + s.o1 + s.o2, s.b) * s.P)
+end
+
+-- Starts a key anew. Absent means full; after a loss it means a part of the burst and what was
+-- refilled since. `lost = 0` is strict: nothing at first.
+local function fresh_key(at, lost_for)
+  local s = state
+  s.L, s.P, s.b = limit.refill, limit.period, limit.burst
+  s.D, s.t, s.E, s.C, s.A = 0, at, 0, 0, 0
+  s.O, s.Op, s.tS, s.S, s.q, s.o0, s.o1, s.o2 = 0, 0, at, limit.ledger_slot, 0, 0, 0, 0
+  if lost_for then
+    local start = 0
+    if limit.lost > 0 then start = max(1, limit.lost * s.b) end
+    local level = min(s.b, start + limit.rate * (lost_for / 1e6))
+    s.D = ceil((s.b - level) * s.P)
+  end
+end
+
+-- Loads `value` (false when absent) into `state`. Returns 1 when it was unreadable, else 0.
+local function open_key(value, odd, now, lost_at)
+  local s = state
+  local at = floor(now / limit.tick) * limit.tick
+  local whole = false
+  if value and #value == KEY_FIELDS * 8 then
+    s.L, s.P, s.b, s.D, s.t, s.E, s.C, s.A, s.O, s.Op, s.tS, s.S, s.q, s.o0, s.o1, s.o2 =
+      struct_unpack(KEY_FORMAT, value)
+    whole = is_key_state(s)
+  end
+  if whole then
+    convert_key()
+    if now <= s.t + life_of_key() then return 0 end
+  elseif value or odd then
+    fresh_key(at, 0)
+    return 1
+  end
+  if lost_at > 0 then fresh_key(at, max(0, now - lost_at)) else fresh_key(at, nil) end
+  return 0
+end
+
+-- Refills up to `to`, never above the burst less what is out in leases.
+local function refill_key(to)
+  local s = state
+  local ticks = floor((to - s.t) / limit.tick)
+  local leased = (s.o0 + s.o1 + s.o2) * s.P
+  if s.D <= leased then
+    s.t = to
+    return
+  end
+  local gain = floor(s.L * (1 - limit.hold) * ticks)
+  if gain >= s.D - leased then
+    s.D = leased
+    s.t = to
+  else
+    s.D = s.D - gain
+    s.t = s.t + ticks * limit.tick
+  end
+end
+
+-- The ledger has two slots and no decay: stock may be used for one slot length after it was asked
+-- for, so what was handed out is forgotten one to two slot lengths later.
+local function rotate_ledger()
+  local s = state
+  local age = s.t - s.tS
+  if age < 0 then
+    s.tS = s.t
+  elseif age >= s.S then
+    if age >= 2 * s.S then
+      s.Op, s.O, s.tS = 0, 0, s.t
+    else
+      s.Op, s.O, s.tS = s.O, 0, s.tS + s.S
+    end
+    if limit.ledger_slot > s.S or s.Op == 0 then s.S = limit.ledger_slot end
+  end
+end
+
+-- Brings `state` to `now`. The refill goes piece by piece, up to each lease slot end with the
+-- leases that were out until then: refilling the past with the leases of the present would pay
+-- tokens a second time that stood in a lease all along.
+local function advance_key(now)
+  local s = state
+  local before = s.t
+  if now < before then
+    if before - now > REGRESS_MAX then
+      s.o0, s.o1, s.o2 = 0, s.o0, s.o1 + s.o2
+      s.q = min(s.q, now + REGRESS_MAX)
+      s.t = floor(now / limit.tick) * limit.tick
+    end
+  else
+    local at = max(before, floor(now / limit.tick) * limit.tick)
+    if s.o0 + s.o1 + s.o2 > 0 then
+      local slot_end = (floor(before / LEASE_SLOT) + 1) * LEASE_SLOT
+      for _ = 1, 3 do
+        if slot_end > at then break end
+        refill_key(slot_end)
+        s.o0, s.o1, s.o2 = s.o1, s.o2, 0
+        slot_end = slot_end + LEASE_SLOT
+      end
+    end
+    refill_key(at)
+    s.t = at
+    local seconds = (at - before) / 1e6
+    if seconds > 0 then
+      local kept = expn(seconds / limit.tau)
+      s.E, s.C, s.A = s.E * kept, s.C * kept, s.A * kept
+    end
+  end
+  rotate_ledger()
+end
+
+-- Writes `state`. A value that says nothing any more may go; the data itself tells when (open_key),
+-- the expiry only collects it.
+local function save_key(key)
+  local s = state
+  if s.E < 1e-9 then s.E = 0 end
+  if s.C < 1e-9 then s.C = 0 end
+  if s.A < 1e-9 then s.A = 0 end
+  local expiry = min(ceil(life_of_key() / 1000) + EXPIRY_MARGIN_MS, EXPIRY_MAX_MS)
+  redis.call("SET", key, struct_pack(KEY_FORMAT, s.L, s.P, s.b, s.D, s.t, s.E, s.C, s.A,
+    s.O, s.Op, s.tS, s.S, s.q, s.o0, s.o1, s.o2), "PX", decimal(expiry))
+end

@@ -1,0 +1,242 @@
+/**
+ * The state of one limit and key, for all modes. Twin of `lua/lib/key-state.lua`, which explains the
+ * value and the rules; the order of operations is the same, so that the bytes are.
+ *
+ * One object is loaded, advanced, changed and stored again for each key of a batch; what is kept per
+ * key is only the array of sixteen doubles.
+ */
+import type { DurationUs, InstantUs, Tokens } from "../../core/units.ts";
+import { expn, max, min, SAFE } from "./arithmetic.ts";
+
+/** Doubles per key. */
+export const KEY_FIELDS = 16;
+
+/** Length of a lease slot: half a lease. */
+const LEASE_SLOT_US = 500_000;
+/** A key further ahead of the clock was written under a lane record that is gone. */
+const REGRESS_MAX_US = 2_000_000;
+/** Kept beyond its last use, as the scripts do for a step of the server's own clock. */
+const EXPIRY_MARGIN_MS = 60_000;
+const EXPIRY_MAX_MS = 1e15;
+
+/** The limit in hand, as an entry tells it. */
+export interface KeyTerms {
+  refill: number;
+  period: number;
+  tickUs: number;
+  burst: Tokens;
+  maxDebt: Tokens;
+  /** Part of the burst that an absent key starts with after a loss. */
+  lost: number;
+  /** Time constant of the estimates, seconds. */
+  tau: number;
+  ledgerSlotUs: DurationUs;
+  /** Part of the refill held back. */
+  hold: number;
+  /** Tokens per second. */
+  rate: number;
+}
+
+export class KeyState {
+  // The names are those of the specification and of the scripts.
+  L = 0;
+  P = 0;
+  b = 0;
+  D = 0;
+  t = 0;
+  E = 0;
+  C = 0;
+  A = 0;
+  O = 0;
+  Op = 0;
+  tS = 0;
+  S = 0;
+  q = 0;
+  o0 = 0;
+  o1 = 0;
+  o2 = 0;
+
+  /**
+   * Loads a stored value, undefined for absent.
+   *
+   * @returns 1 when the value was unreadable and is replaced, else 0.
+   */
+  open(
+    stored: Float64Array | undefined,
+    now: InstantUs,
+    lostAt: InstantUs,
+    terms: KeyTerms,
+  ): number {
+    const at = Math.floor(now / terms.tickUs) * terms.tickUs;
+    if (stored !== undefined) {
+      if (!this.read(stored)) {
+        this.renew(at, 0, terms);
+        return 1;
+      }
+      this.convert(terms);
+      if (now <= this.t + this.lifeUs(terms)) return 0;
+    }
+    this.renew(at, lostAt > 0 ? max(0, now - lostAt) : undefined, terms);
+    return 0;
+  }
+
+  /** Tokens out in leases. */
+  get leased(): Tokens {
+    return this.o0 + this.o1 + this.o2;
+  }
+
+  /** Brings the state to `now`, piece by piece over the ends of lease slots. */
+  advance(now: InstantUs, terms: KeyTerms): void {
+    const before = this.t;
+    if (now < before) {
+      if (before - now > REGRESS_MAX_US) this.regress(now, terms);
+    } else {
+      const at = max(before, Math.floor(now / terms.tickUs) * terms.tickUs);
+      if (this.leased > 0) this.endLeases(before, at, terms);
+      this.refill(at, terms);
+      this.t = at;
+      const seconds = (at - before) / 1e6;
+      if (seconds > 0) this.fade(expn(seconds / terms.tau));
+    }
+    this.rotateLedger(terms);
+  }
+
+  /** Writes the state over a stored value. */
+  write(stored: Float64Array): void {
+    if (this.E < 1e-9) this.E = 0;
+    if (this.C < 1e-9) this.C = 0;
+    if (this.A < 1e-9) this.A = 0;
+    stored[0] = this.L;
+    stored[1] = this.P;
+    stored[2] = this.b;
+    stored[3] = this.D;
+    stored[4] = this.t;
+    stored[5] = this.E;
+    stored[6] = this.C;
+    stored[7] = this.A;
+    stored[8] = this.O;
+    stored[9] = this.Op;
+    stored[10] = this.tS;
+    stored[11] = this.S;
+    stored[12] = this.q;
+    stored[13] = this.o0;
+    stored[14] = this.o1;
+    stored[15] = this.o2;
+  }
+
+  /** How long the value is kept from now on. */
+  expiryUs(terms: KeyTerms): DurationUs {
+    const ms = Math.ceil(this.lifeUs(terms) / 1000) + EXPIRY_MARGIN_MS;
+    return min(ms, EXPIRY_MAX_MS) * 1000;
+  }
+
+  private read(stored: Float64Array): boolean {
+    if (stored.length !== KEY_FIELDS) return false;
+    for (const x of stored) if (!(x >= 0 && x < SAFE)) return false;
+    this.L = stored[0] ?? 0;
+    this.P = stored[1] ?? 0;
+    this.b = stored[2] ?? 0;
+    this.D = stored[3] ?? 0;
+    this.t = stored[4] ?? 0;
+    this.E = stored[5] ?? 0;
+    this.C = stored[6] ?? 0;
+    this.A = stored[7] ?? 0;
+    this.O = stored[8] ?? 0;
+    this.Op = stored[9] ?? 0;
+    this.tS = stored[10] ?? 0;
+    this.S = stored[11] ?? 0;
+    this.q = stored[12] ?? 0;
+    this.o0 = stored[13] ?? 0;
+    this.o1 = stored[14] ?? 0;
+    this.o2 = stored[15] ?? 0;
+    return this.L > 0 && this.P > 0 && this.b > 0 && this.S > 0;
+  }
+
+  private lifeUs(terms: KeyTerms): DurationUs {
+    let full = Math.ceil(this.D / terms.refill) * terms.tickUs;
+    if (this.leased > 0) full = max(full, 3 * LEASE_SLOT_US);
+    return full + Math.ceil(max(10 * terms.tau, 10) * 1e6);
+  }
+
+  private convert(terms: KeyTerms): void {
+    if (this.L === terms.refill && this.P === terms.period && this.b === terms.burst) return;
+    let level = this.b - this.D / this.P;
+    if (level > 0) level = level * (terms.burst / this.b);
+    else level = max(level, -terms.maxDebt);
+    this.L = terms.refill;
+    this.P = terms.period;
+    this.b = terms.burst;
+    this.D = max(0, Math.ceil((this.b - level) * this.P));
+    this.D = max(this.D, min(this.leased, this.b) * this.P);
+  }
+
+  private renew(at: InstantUs, lostForUs: DurationUs | undefined, terms: KeyTerms): void {
+    this.L = terms.refill;
+    this.P = terms.period;
+    this.b = terms.burst;
+    this.t = at;
+    this.tS = at;
+    this.S = terms.ledgerSlotUs;
+    this.D = this.E = this.C = this.A = this.O = this.Op = this.q = 0;
+    this.o0 = this.o1 = this.o2 = 0;
+    if (lostForUs === undefined) return;
+    const start = terms.lost > 0 ? max(1, terms.lost * this.b) : 0;
+    const level = min(this.b, start + terms.rate * (lostForUs / 1e6));
+    this.D = Math.ceil((this.b - level) * this.P);
+  }
+
+  private regress(now: InstantUs, terms: KeyTerms): void {
+    this.o2 = this.o1 + this.o2;
+    this.o1 = this.o0;
+    this.o0 = 0;
+    this.q = min(this.q, now + REGRESS_MAX_US);
+    this.t = Math.floor(now / terms.tickUs) * terms.tickUs;
+  }
+
+  private endLeases(before: InstantUs, at: InstantUs, terms: KeyTerms): void {
+    let slotEnd = (Math.floor(before / LEASE_SLOT_US) + 1) * LEASE_SLOT_US;
+    for (let i = 0; i < 3 && slotEnd <= at; i += 1) {
+      this.refill(slotEnd, terms);
+      this.o0 = this.o1;
+      this.o1 = this.o2;
+      this.o2 = 0;
+      slotEnd += LEASE_SLOT_US;
+    }
+  }
+
+  private refill(to: InstantUs, terms: KeyTerms): void {
+    const ticks = Math.floor((to - this.t) / terms.tickUs);
+    const leased = this.leased * this.P;
+    if (this.D <= leased) {
+      this.t = to;
+      return;
+    }
+    const gain = Math.floor(this.L * (1 - terms.hold) * ticks);
+    if (gain >= this.D - leased) {
+      this.D = leased;
+      this.t = to;
+    } else {
+      this.D = this.D - gain;
+      this.t = this.t + ticks * terms.tickUs;
+    }
+  }
+
+  private fade(kept: number): void {
+    this.E = this.E * kept;
+    this.C = this.C * kept;
+    this.A = this.A * kept;
+  }
+
+  private rotateLedger(terms: KeyTerms): void {
+    const age = this.t - this.tS;
+    if (age < 0) {
+      this.tS = this.t;
+    } else if (age >= this.S) {
+      const late = age >= 2 * this.S;
+      this.Op = late ? 0 : this.O;
+      this.O = 0;
+      this.tS = late ? this.t : this.tS + this.S;
+      if (terms.ledgerSlotUs > this.S || this.Op === 0) this.S = terms.ledgerSlotUs;
+    }
+  }
+}

@@ -1,0 +1,148 @@
+/**
+ * One entry of a batch applied to one key. Twin of the loop in `lua/reconcile.lua`, which explains
+ * the steps; the order of operations is the same, so that the bytes are.
+ */
+import { ENTRY, ENTRY_FIELDS, REPLY, REPLY_FIELDS } from "../../core/exchange.ts";
+import type { InstantUs } from "../../core/units.ts";
+import { expn, max, min } from "./arithmetic.ts";
+import type { KeyState, KeyTerms } from "./key-state.ts";
+
+const E1 = Math.E;
+
+/** What holds for a whole batch. */
+export interface BatchTerms {
+  readonly now: InstantUs;
+  readonly lostAt: InstantUs;
+  /** The batch was applied before: change nothing, grant nothing, answer. */
+  readonly repeated: boolean;
+  readonly pods: number;
+  readonly hold: number;
+}
+
+/** Reads the limit out of entry `index`. */
+export function termsOfEntry(entries: Float64Array, index: number, hold: number): KeyTerms {
+  const at = index * ENTRY_FIELDS;
+  const field = (name: keyof typeof ENTRY): number => entries[at + ENTRY[name]] ?? 0;
+  const interval = field("intervalSeconds");
+  const refill = field("refill");
+  const period = field("period");
+  const tickUs = field("tickUs");
+  return {
+    refill,
+    period,
+    tickUs,
+    burst: field("burst"),
+    maxDebt: field("maxDebt"),
+    lost: field("lost"),
+    tau: 5 * interval,
+    ledgerSlotUs: Math.floor(3 * interval * 1e6 + 0.5),
+    hold,
+    rate: (refill / period) * (1e6 / tickUs),
+  };
+}
+
+/** Applies entry `index` to an opened and advanced key and writes reply `index`. */
+export function applyEntry(
+  s: KeyState,
+  terms: KeyTerms,
+  batch: BatchTerms,
+  entries: Float64Array,
+  index: number,
+  reply: Float64Array,
+): void {
+  const at = index * ENTRY_FIELDS;
+  const entry = entries.subarray(at, at + ENTRY_FIELDS);
+  const out = reply.subarray(index * REPLY_FIELDS, (index + 1) * REPLY_FIELDS);
+  if (!batch.repeated) out[REPLY.clipped] = report(s, terms, entry);
+  const { share, own } = shareOut(s, terms, batch, entry);
+  grant(s, terms, batch, entry, share, out);
+  out[REPLY.share] = share;
+  out[REPLY.ownDemand] = own;
+  out[REPLY.activePods] = max(1, s.A / terms.tau);
+  out[REPLY.stockSeconds] = s.S / 1e6;
+}
+
+/** Takes in what the pod reports; returns the debt that was forgiven. */
+function report(s: KeyState, terms: KeyTerms, entry: Float64Array): number {
+  const consumed = entry[ENTRY.consumed] ?? 0;
+  const repliedAt = entry[ENTRY.repliedAt] ?? 0;
+  const registered = entry[ENTRY.registered] ?? 0;
+  const leased = min(s.leased, terms.burst) * terms.period;
+  const deepest = (terms.burst + terms.maxDebt) * terms.period;
+  let deficit = s.D + consumed * terms.period;
+  let clipped = 0;
+  if (deficit > deepest) {
+    clipped = (deficit - deepest) / terms.period;
+    deficit = deepest;
+  }
+  s.D = max(deficit, leased);
+  s.E = s.E + (entry[ENTRY.demand] ?? 0);
+  s.C = s.C + max(0, consumed);
+  const elapsed = entry[ENTRY.elapsedSeconds] ?? 0;
+  if (repliedAt === 0) s.A = s.A + terms.tau;
+  else s.A = s.A + terms.tau * (1 - expn(elapsed / terms.tau));
+  const registeredAt = Math.floor(repliedAt / terms.tickUs) * terms.tickUs;
+  if (registeredAt >= s.tS) s.O = max(0, s.O - registered);
+  else if (registeredAt >= s.tS - s.S) s.Op = max(0, s.Op - registered);
+  s.O = s.O + (entry[ENTRY.held] ?? 0);
+  return clipped;
+}
+
+/** The pod's share of the rate, and its own decayed demand. */
+function shareOut(
+  s: KeyState,
+  terms: KeyTerms,
+  batch: BatchTerms,
+  entry: Float64Array,
+): { share: number; own: number } {
+  const repliedAt = entry[ENTRY.repliedAt] ?? 0;
+  const interval = entry[ENTRY.intervalSeconds] ?? 0;
+  const since = repliedAt > 0 ? max(0, (batch.now - repliedAt) / 1e6) : 0;
+  const told = entry[ENTRY.ownDemand] ?? 0;
+  const own = min(s.E, told * expn(since / terms.tau) + (entry[ENTRY.demand] ?? 0));
+  const x = (entry[ENTRY.elapsedSeconds] ?? 0) / terms.tau;
+  const mean = x > 1e-9 ? (own * (1 - expn(x))) / x : own;
+  const prior = max(terms.rate * interval, min(0.1 * terms.burst, batch.pods));
+  const share = (mean + prior / batch.pods) / (max(0, s.E - own) + mean + prior);
+  return { share, own };
+}
+
+/** Flow and stock. */
+function grant(
+  s: KeyState,
+  terms: KeyTerms,
+  batch: BatchTerms,
+  entry: Float64Array,
+  share: number,
+  out: Float64Array,
+): void {
+  const interval = entry[ENTRY.intervalSeconds] ?? 0;
+  const held = entry[ENTRY.held] ?? 0;
+  const gap = entry[ENTRY.gapSeconds] ?? 0;
+  const rtt = entry[ENTRY.rttSeconds] ?? 0;
+  const level = terms.burst - s.D / terms.period;
+  const available = level - (1 - share) * (s.C / terms.tau) * (interval / 2 + rtt / 2);
+  const part = share + (1 - share) * min(1 / E1, gap / (E1 * (gap + rtt)));
+  const pace = 1 + min(0, available) / (terms.rate * (E1 * (interval + rtt)));
+  const flowRate = share * terms.rate * max(0, min(1, pace));
+
+  let target = share * part * max(0, available);
+  if ((entry[ENTRY.demand] ?? 0) === 0) {
+    target = min(min(target, (entry[ENTRY.cold] ?? 0) / batch.pods), held);
+  }
+  target = Math.floor(target);
+  const room = Math.floor(available - s.O - s.Op);
+  const want = entry[ENTRY.want] ?? 0;
+  if (want > 0) {
+    const flow = entry[ENTRY.flow] ?? 0;
+    const need = Math.ceil(want - min(flow, max(1, flowRate * interval)));
+    if (need > target && need - held <= room) target = min(need, terms.burst);
+  }
+  const granted = batch.repeated ? 0 : max(0, min(target - held, room));
+  s.O = s.O + granted;
+  out[REPLY.level] = level;
+  out[REPLY.available] = available;
+  out[REPLY.flowRate] = flowRate;
+  out[REPLY.target] = target;
+  out[REPLY.granted] = granted;
+}

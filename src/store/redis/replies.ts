@@ -1,0 +1,116 @@
+/**
+ * Turns what the scripts answered into replies, and refuses what cannot be one. A server that is no
+ * Redis, a proxy that cuts replies short, another program's script under our hash: none of it may
+ * reach the engine as numbers.
+ */
+import { endianness } from "node:os";
+import { type BatchReply, REPLY, REPLY_FIELDS } from "../../core/exchange.ts";
+import type { InstantUs } from "../../core/units.ts";
+import { CoordinatorError } from "../../ports/coordinator.ts";
+
+const HEADER_FIELDS = 4;
+const DOUBLE_BYTES = 8;
+const LITTLE_ENDIAN = endianness() === "LE";
+
+/** Little-endian doubles, as the scripts read them. */
+export function packDoubles(numbers: Float64Array | readonly number[]): Buffer {
+  const own = Float64Array.from(numbers);
+  const bytes = Buffer.from(own.buffer, own.byteOffset, own.byteLength);
+  return LITTLE_ENDIAN ? bytes : bytes.swap64();
+}
+
+/** Copies, so that the doubles are aligned and the network's buffer is free. */
+export function unpackDoubles(bytes: Uint8Array): Float64Array {
+  const copy = Buffer.alloc(bytes.byteLength);
+  copy.set(bytes);
+  if (!LITTLE_ENDIAN) copy.swap64();
+  return new Float64Array(copy.buffer, copy.byteOffset, copy.byteLength / DOUBLE_BYTES);
+}
+
+/**
+ * The reply to a batch of `count` entries.
+ *
+ * @throws {CoordinatorError} `malformed`, saying what was wrong.
+ */
+export function decodeBatchReply(reply: unknown, count: number): BatchReply {
+  const numbers = decodeDoubles(reply, HEADER_FIELDS + count * REPLY_FIELDS, "reconcile");
+  const [nowUs = 0, epoch = 0, previousSeq = 0, repeated = 0] = numbers;
+  requireHeader("reconcile", nowUs, epoch);
+  if (!isCount(previousSeq)) throw malformed(`reconcile told sequence number ${previousSeq}`);
+  if (repeated !== 0 && repeated !== 1) throw malformed(`reconcile told repeated ${repeated}`);
+  const entries = numbers.slice(HEADER_FIELDS);
+  for (let i = 0; i < count; i += 1) requireEntry(entries, i);
+  return { nowUs, epoch, previousSeq, duplicate: repeated === 1, entries };
+}
+
+export interface JoinReply {
+  readonly nowUs: InstantUs;
+  readonly epoch: number;
+  readonly pods: number;
+  readonly silent: number;
+}
+
+/** The reply to a heartbeat. @throws {CoordinatorError} `malformed`. */
+export function decodeJoinReply(reply: unknown): JoinReply {
+  const [nowUs = 0, epoch = 0, pods = 0, silent = 0] = decodeDoubles(reply, 4, "join");
+  requireHeader("join", nowUs, epoch);
+  if (!isCount(pods) || pods < 1 || !isCount(silent) || silent > pods) {
+    throw malformed(`join told ${pods} members, ${silent} of them silent`);
+  }
+  return { nowUs, epoch, pods, silent };
+}
+
+function decodeDoubles(reply: unknown, count: number, script: string): Float64Array {
+  if (!(reply instanceof Uint8Array)) {
+    throw malformed(`${script} answered with ${describe(reply)}, bytes were expected`);
+  }
+  if (reply.byteLength !== count * DOUBLE_BYTES) {
+    const expected = `${count * DOUBLE_BYTES} were expected`;
+    throw malformed(`${script} answered with ${reply.byteLength} bytes, ${expected}`);
+  }
+  const numbers = unpackDoubles(reply);
+  for (const x of numbers) {
+    if (!Number.isFinite(x)) throw malformed(`${script} answered with the number ${x}`);
+  }
+  return numbers;
+}
+
+function requireHeader(script: string, nowUs: number, epoch: number): void {
+  if (!(nowUs > 0) || !isCount(epoch) || epoch === 0) {
+    throw malformed(`${script} told time ${nowUs} and epoch ${epoch}`);
+  }
+}
+
+/** The laws that the engine builds on: whole tokens, a share of at most one, flags. */
+function requireEntry(entries: Float64Array, index: number): void {
+  const at = index * REPLY_FIELDS;
+  const field = (name: keyof typeof REPLY): number => entries[at + REPLY[name]] ?? Number.NaN;
+  const share = field("share");
+  const holds =
+    isCount(field("granted")) &&
+    isCount(field("target")) &&
+    share >= 0 &&
+    share <= 1 &&
+    field("flowRate") >= 0 &&
+    field("ownDemand") >= 0 &&
+    field("activePods") >= 0 &&
+    field("stockSeconds") > 0 &&
+    field("clipped") >= 0 &&
+    (field("damaged") === 0 || field("damaged") === 1);
+  if (holds) return;
+  const shown = [...entries.subarray(at, at + REPLY_FIELDS)].join(" ");
+  throw malformed(`reconcile answered entry ${index} with ${shown}`);
+}
+
+function isCount(x: number): boolean {
+  return Number.isSafeInteger(x) && x >= 0;
+}
+
+function describe(reply: unknown): string {
+  if (reply === null || typeof reply !== "object") return `${typeof reply} ${String(reply)}`;
+  return Array.isArray(reply) ? "a list" : "an object";
+}
+
+function malformed(message: string): CoordinatorError {
+  return new CoordinatorError("malformed", message);
+}

@@ -1,0 +1,27 @@
+/** Sorts the errors of the client into the four kinds of trouble that the engine knows. */
+import { CoordinatorError } from "../../ports/coordinator.ts";
+
+/**
+ * An error that the server sent is `refused`; everything else that ends a command is a connection
+ * that is not there, `unreachable`.
+ */
+export function classify(error: unknown): CoordinatorError {
+  if (error instanceof CoordinatorError) return error;
+  const message = messageOf(error);
+  if (!(error instanceof Error) || error.name !== "ReplyError") {
+    return new CoordinatorError("unreachable", message, { cause: error });
+  }
+  const advice = /\b(?:MOVED|CROSSSLOT|ASK) /.test(message)
+    ? "; the server is part of a Redis Cluster, which redis.cluster in the configuration is for"
+    : "";
+  return new CoordinatorError("refused", `Redis refused the script: ${message}${advice}`, {
+    cause: error,
+  });
+}
+
+/** What an error says; a connect to several addresses at once fails with an empty message. */
+export function messageOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  if (error.message !== "") return error.message;
+  return "code" in error ? String(error.code) : error.name;
+}

@@ -1,0 +1,296 @@
+/**
+ * The model of the store's model test: the same calls go to Redis with our scripts and to the
+ * embedded store, with the same explicit times, and everything that comes out must be equal to the
+ * last bit: replies, key states, lane records, sequence records.
+ */
+import type { Redis } from "ioredis";
+import { expect } from "vitest";
+import type { Batch, BatchReply } from "../../src/core/exchange.ts";
+import { groupOfKey } from "../../src/core/exchange.ts";
+import type { Limit } from "../../src/core/limit.ts";
+import type { Coordinator } from "../../src/ports/coordinator.ts";
+import { createEmbeddedCoordinator } from "../../src/store/embedded/embedded-coordinator.ts";
+import { EmbeddedStore } from "../../src/store/embedded/embedded-store.ts";
+import { KeyNames } from "../../src/store/redis/keys.ts";
+import {
+  createRedisCoordinator,
+  type RedisCoordinatorOptions,
+} from "../../src/store/redis/redis-coordinator.ts";
+import { unpackDoubles } from "../../src/store/redis/replies.ts";
+import type { RedisServer } from "../support/redis-server.ts";
+import { batchOf, type EntryFields, type Item, ManualClock, MS, SECOND } from "./pod.ts";
+
+export const LANES = 4;
+const FLEET = "model";
+const NAMES = new KeyNames(FLEET, LANES);
+
+/** The access that a coordinator needs to reach a server of a test. */
+export function accessTo(
+  server: RedisServer,
+): Pick<
+  RedisCoordinatorOptions,
+  "topology" | "database" | "username" | "password" | "tls" | "commandTimeoutUs"
+> {
+  const { host, port } = server;
+  return {
+    topology: { kind: "single", server: { host, port } },
+    database: 0,
+    username: undefined,
+    password: undefined,
+    tls: undefined,
+    commandTimeoutUs: 1 * SECOND,
+  };
+}
+
+/** A coordinator that is connected. */
+export async function connected(
+  options: RedisCoordinatorOptions,
+): Promise<ReturnType<typeof createRedisCoordinator>> {
+  let markUp: () => void = () => {};
+  const up = new Promise<void>((resolve) => {
+    markUp = resolve;
+  });
+  const coordinator = createRedisCoordinator({
+    ...options,
+    onConnection: (change) => {
+      options.onConnection?.(change);
+      if (change.up) markUp();
+    },
+  });
+  await up;
+  return coordinator;
+}
+
+interface Process {
+  readonly podId: string;
+  readonly incarnation: string;
+  readonly redis: Coordinator;
+  readonly embedded: Coordinator;
+  readonly seqs: number[];
+  readonly sent: (Batch | undefined)[];
+  readonly heard: { epoch: number; nowUs: number; sentAt: number }[];
+}
+
+export interface Planted {
+  /** Of the state, from the lane's time on. */
+  readonly tUs: number;
+  /** Parts of the burst in the three lease slots. */
+  readonly leases: readonly number[];
+  /** Part of the burst spent on top. */
+  readonly spent: number;
+  readonly stock: number;
+  /** Age of the ledger slot. */
+  readonly slotUs: number;
+  readonly ticketUs: number;
+}
+
+const KINDS = ["text", "list", "short", "nan", "zeros", "negative", "huge", "hash"] as const;
+export type Damage = (typeof KINDS)[number];
+export const DAMAGES: readonly Damage[] = KINDS;
+
+export class BothStores {
+  readonly clock: ManualClock = new ManualClock();
+  private rawUs = 1_700_000_000 * SECOND;
+  private readonly server: RedisServer;
+  private readonly admin: Redis;
+  private readonly store = new EmbeddedStore({ lanes: LANES, clockToleranceUs: 2 * SECOND });
+  private readonly processes = new Map<string, Process>();
+  /** Limit and key of everything ever sent, to be compared at the end. */
+  private readonly touched = new Map<string, { limit: Limit; key: string }>();
+
+  constructor(server: RedisServer, admin: Redis) {
+    this.server = server;
+    this.admin = admin;
+  }
+
+  /** Lets time pass, and Redis's own clock step. */
+  pass(us: number, stepUs: number): void {
+    this.clock.nowUs += us;
+    this.rawUs += us + stepUs;
+  }
+
+  /** Sends a new batch of a process; returns the reply that both gave. */
+  async batch(
+    podId: string,
+    incarnation: string,
+    lane: number,
+    items: readonly Item[],
+    rest: { pods: number; hold: number; first?: boolean },
+  ): Promise<BatchReply> {
+    const process = await this.process(podId, incarnation);
+    const heard = process.heard[lane];
+    const sentAt = this.clock.nowUs;
+    const known = heard !== undefined && rest.first !== true;
+    const seq = (process.seqs[lane] ?? 0) + 1;
+    process.seqs[lane] = seq;
+    const batch = batchOf(items.map(withReplyTime(known ? heard.nowUs : 0)), {
+      lane,
+      seq,
+      pods: rest.pods,
+      hold: rest.hold,
+      epoch: known ? heard.epoch : 0,
+      heardAtUs: known ? heard.nowUs : 0,
+      heardAgoUs: known ? sentAt - heard.sentAt : 0,
+    });
+    process.sent[lane] = batch;
+    return this.send(process, batch);
+  }
+
+  /** Sends the last batch of a lane again, or one before it. */
+  async again(podId: string, incarnation: string, lane: number, older: boolean): Promise<void> {
+    const process = await this.process(podId, incarnation);
+    const batch = process.sent[lane];
+    if (batch === undefined || (older && batch.seq === 1)) return;
+    const reply = await this.send(process, older ? { ...batch, seq: batch.seq - 1 } : batch);
+    for (let i = 0; i < batch.keys.length; i += 1) {
+      // A batch that was lost with the data is new to the store, and nothing else is.
+      if (reply.duplicate) expect(reply.entries[i * 11 + 4]).toBe(0);
+    }
+  }
+
+  async heartbeat(podId: string, incarnation: string): Promise<void> {
+    const { redis, embedded } = await this.process(podId, incarnation);
+    const terms = { timeoutUs: 5 * SECOND, silentAfterUs: 2_500 * MS };
+    expect(await redis.heartbeat(terms)).toEqual(await embedded.heartbeat(terms));
+    await this.compareLane(0);
+  }
+
+  async leave(podId: string, incarnation: string): Promise<void> {
+    const { redis, embedded } = await this.process(podId, incarnation);
+    await redis.leave();
+    await embedded.leave();
+  }
+
+  async flush(): Promise<void> {
+    await this.admin.flushall();
+    this.store.clear();
+  }
+
+  /** Writes the state that another mode could have left: leases and tickets out, any instant. */
+  async plant(limit: Limit, key: string, planted: Planted): Promise<void> {
+    const { refill, period, tickUs, burst } = limit;
+    const now = this.store.laneValue(laneOf(key))?.[4] ?? this.rawUs;
+    const t = Math.floor(Math.max(0, now + planted.tUs) / tickUs) * tickUs;
+    const leased = planted.leases.map((part) => Math.floor(part * burst));
+    const out = leased.reduce((sum, tokens) => sum + tokens, 0);
+    const deficit = (out + Math.floor(planted.spent * burst)) * period;
+    const estimates = [planted.spent * 50, planted.spent * 20, 1.5];
+    const ledger = [planted.stock, planted.stock + 1, t - planted.slotUs, 300 * MS];
+    const numbers = new Float64Array([refill, period, burst, deficit, t, ...estimates, ...ledger]);
+    const state = Float64Array.of(...numbers, t + planted.ticketUs, ...leased);
+    await this.admin.set(NAMES.state(limit.name, key), Buffer.from(state.buffer), "PX", 60_000);
+    this.store.setKeyValue(limit.name, key, state);
+  }
+
+  async damageKey(limit: Limit, key: string, damage: Damage): Promise<void> {
+    await this.overwrite(NAMES.state(limit.name, key), damage, 16);
+    this.store.setKeyValue(limit.name, key, numbersOf(damage, 16));
+  }
+
+  async damageLane(lane: number, damage: Damage): Promise<void> {
+    await this.overwrite(NAMES.meta(lane), damage, 6);
+    this.store.setLaneValue(lane, numbersOf(damage, 6));
+  }
+
+  /** Compares everything, and demands an expiry of every key. */
+  async compareAll(): Promise<void> {
+    for (const { limit, key } of this.touched.values()) await this.compareKey(limit, key);
+    for (let lane = 0; lane < LANES; lane += 1) await this.compareLane(lane);
+    for (const { podId, incarnation } of this.processes.values()) {
+      for (let lane = 0; lane < LANES; lane += 1) {
+        const stored = await this.admin.getBuffer(NAMES.sequence(lane, podId, incarnation));
+        expect(bytesOf(this.store.batchValue(lane, `${podId}/${incarnation}`))).toBe(hex(stored));
+      }
+    }
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.processes.values()].map(({ redis }) => redis.close()));
+  }
+
+  private async send(process: Process, batch: Batch): Promise<BatchReply> {
+    const sentAt = this.clock.nowUs;
+    const reply = await process.redis.exchange(batch);
+    const expected = await process.embedded.exchange(batch);
+    expect(bytesOf(reply.entries)).toBe(bytesOf(expected.entries));
+    expect({ ...reply, entries: 0 }).toEqual({ ...expected, entries: 0 });
+    process.heard[batch.lane] = { epoch: reply.epoch, nowUs: reply.nowUs, sentAt };
+    for (const [i, key] of batch.keys.entries()) {
+      const limit = batch.limits[i] as Limit;
+      this.touched.set(`${limit.name}\0${key}`, { limit, key });
+      await this.compareKey(limit, key);
+    }
+    await this.compareLane(batch.lane);
+    return reply;
+  }
+
+  private async compareKey(limit: Limit, key: string): Promise<void> {
+    const name = NAMES.state(limit.name, key);
+    const stored = await this.admin.getBuffer(name).catch(() => null);
+    const kept = this.store.keyValue(limit.name, key);
+    if (kept === undefined || kept.length !== 16 || !kept.every((x) => x >= 0)) return;
+    expect(hex(stored)).toBe(bytesOf(kept));
+    const least = stored === null ? 0 : Math.min(...unpackDoubles(stored));
+    expect(least).toBeGreaterThanOrEqual(0);
+  }
+
+  private async compareLane(lane: number): Promise<void> {
+    const kept = this.store.laneValue(lane);
+    if (kept === undefined) return;
+    expect(hex(await this.admin.getBuffer(NAMES.meta(lane)))).toBe(bytesOf(kept));
+  }
+
+  private async overwrite(name: string, damage: Damage, count: number): Promise<void> {
+    await this.admin.del(name);
+    if (damage === "list") await this.admin.rpush(name, "x");
+    else if (damage === "hash") await this.admin.hset(name, "consumed", "nan");
+    else if (damage === "text") await this.admin.set(name, "abc");
+    else await this.admin.set(name, Buffer.from(numbersOf(damage, count).buffer));
+    await this.admin.pexpire(name, 60_000);
+  }
+
+  private async process(podId: string, incarnation: string): Promise<Process> {
+    const name = `${podId}/${incarnation}`;
+    const known = this.processes.get(name);
+    if (known !== undefined) return known;
+    const { clock, store } = this;
+    const storeTime = (): number => this.rawUs;
+    const identity = { fleet: FLEET, podId, incarnation, clock, storeTime };
+    const redis = await connected({ ...accessTo(this.server), ...identity });
+    const embedded = createEmbeddedCoordinator(store, podId, incarnation, clock, storeTime);
+    const made = { podId, incarnation, redis, embedded, seqs: [], sent: [], heard: [] };
+    this.processes.set(name, made);
+    return made;
+  }
+}
+
+/** What a damaged value looks like to the embedded store: all of these are unreadable. */
+function numbersOf(damage: Damage, count: number): Float64Array {
+  const fill = { nan: Number.NaN, zeros: 0, negative: -1, huge: 1e300 }[damage as "nan"];
+  if (fill === undefined) return new Float64Array(damage === "short" ? 3 : 0);
+  return new Float64Array(count).fill(fill);
+}
+
+function withReplyTime(nowUs: number): (item: Item) => Item {
+  return (item) => {
+    const fields: EntryFields = { ...item.fields };
+    // Half of the entries have been heard before; the others are first reports.
+    if ((fields.repliedAt ?? 0) > 0) fields.repliedAt = nowUs;
+    return { ...item, fields };
+  };
+}
+
+function bytesOf(numbers: Float64Array | undefined): string {
+  return numbers === undefined
+    ? ""
+    : Buffer.from(Float64Array.from(numbers).buffer).toString("hex");
+}
+
+function hex(bytes: Buffer | null): string {
+  return bytes === null ? "" : bytes.toString("hex");
+}
+
+/** A key of each lane and limit for the model to play with. */
+export function laneOf(key: string): number {
+  return groupOfKey(key) % LANES;
+}
