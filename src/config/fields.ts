@@ -123,14 +123,11 @@ export function wholeNumberField(
   least: number,
   most: number = Number.MAX_SAFE_INTEGER,
 ): z.ZodType<number, number> {
-  const range =
-    most === Number.MAX_SAFE_INTEGER ? `of at least ${least}` : `from ${least} to ${most}`;
+  const unbounded = most === Number.MAX_SAFE_INTEGER;
+  const range = unbounded ? `of at least ${least}` : `from ${least} to ${most}`;
   const error = `must be a whole number ${range}`;
-  return z
-    .int({ error })
-    .min(least, { error })
-    .max(most, { error })
-    .meta({ title: "whole number" });
+  const title = `whole number, ${unbounded ? `at least ${least}` : `${least} to ${most}`}`;
+  return z.int({ error }).min(least, { error }).max(most, { error }).meta({ title });
 }
 
 export function choiceField<const T extends readonly string[]>(

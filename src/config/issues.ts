@@ -13,6 +13,9 @@ const ADVICE: ReadonlyMap<string, string> = new Map([
   ],
 ]);
 
+/** A longer list of names hides the problem that it should help with. */
+const KNOWN_SHOWN_MAX = 10;
+
 export function reportIssues(
   issues: readonly z.core.$ZodIssue[],
   base: Path,
@@ -43,7 +46,11 @@ function reportUnknown(path: Path, name: string, findings: Findings): void {
   const known = fieldNamesAt(path);
   const advice = ADVICE.get([...path, name].join("."));
   const guess = didYouMean(name, known);
-  const accepted = guess === "" ? `; known here: ${known.join(", ")}` : guess;
+  const all =
+    known.length > KNOWN_SHOWN_MAX
+      ? "aliquot schema lists the known ones"
+      : `known here: ${known.join(", ")}`;
+  const accepted = guess === "" ? `; ${all}` : guess;
   findings.addName(
     [...path, name],
     `unknown field${advice === undefined ? accepted : `; ${advice}`}`,

@@ -36,3 +36,8 @@ function load(text: string, outside: Outside) {
 export function minimal(...lines: readonly string[]): string {
   return ["version: 1", "limits: [{ name: a, rate: 10/s }]", ...lines].join("\n");
 }
+
+/** A file with one limit `a` that has these fields, from line 4 on. */
+export function limitWith(...lines: readonly string[]): string {
+  return ["version: 1", "limits:", "  - name: a", ...lines.map((line) => `    ${line}`)].join("\n");
+}

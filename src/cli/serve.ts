@@ -1,0 +1,35 @@
+/** `aliquot serve`: runs the sidecar until it is told to stop. */
+import {
+  CONFIG_OPTION,
+  DEFAULT_CONFIG_PATH,
+  loadOrReport,
+  namedConfigPath,
+  SETTING_OPTIONS,
+} from "./configuration.ts";
+import { EXIT, type Verb } from "./verb.ts";
+
+export const serve: Verb = {
+  name: "serve",
+  summary: "Run the sidecar (the default verb).",
+  operands: "",
+  operandCount: [0, 0],
+  options: [CONFIG_OPTION, ...SETTING_OPTIONS],
+  examples: [
+    ["aliquot serve --config examples/quickstart.yaml", "one sidecar, embedded store"],
+    ["aliquot serve --redis-url redis://localhost:6379 --fleet f", "the same limits for a fleet"],
+    ["ALIQUOT_OPS=off aliquot", "every flag has an environment variable"],
+  ],
+  async run({ flags }, io) {
+    const config = await loadOrReport(namedConfigPath(flags, io) ?? DEFAULT_CONFIG_PATH, flags, io);
+    if (config === undefined) return EXIT.usage;
+    // Loaded only here: the short verbs start in a fraction of the time.
+    const { startDaemon } = await import("../daemon.ts");
+    try {
+      const daemon = await startDaemon(config, { stdout: io.stdout });
+      return await daemon.finished;
+    } catch (error) {
+      io.stderr(`aliquot: ${error instanceof Error ? error.message : String(error)}\n`);
+      return EXIT.failure;
+    }
+  },
+};
