@@ -36,6 +36,7 @@ const ENTRIES = FILES.map(({ path }) => path).filter(
     path === "vitest.config.ts" ||
     path.endsWith(".test.ts") ||
     textOf("package.json").includes(path) ||
+    textOf("vitest.config.ts").includes(path) ||
     textOf("package.json").includes(`dist/${path.replace(/\.ts$/, ".js")}`) ||
     textOf(".ci/run").includes(path),
 );

@@ -56,7 +56,7 @@ export const docLinks: Rule = (files) => {
   });
 };
 
-const OURS = "src|lua|sim|bench|test|docs|examples|k8s|scripts|lint";
+const OURS = "src|lua|sim|fleet|bench|test|docs|examples|k8s|scripts|lint";
 
 /** Paths of the project in backticks exist; `{a,b}`, `<name>` and `*` are patterns, not paths. */
 export const docPaths: Rule = (files) => {

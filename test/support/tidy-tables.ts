@@ -11,7 +11,7 @@ export const BANS: readonly Ban[] = [
     call: /\bDate\.now\(|\bnew Date\(/,
     instead: WALL_CLOCK,
     within: /^(src|sim)\//,
-    except: {},
+    except: { "src/daemon.ts": "wall time for people: when it started; nothing is decided by it" },
   },
   {
     call: /\bperformance\.now\(|\bprocess\.hrtime\b/,
@@ -19,6 +19,7 @@ export const BANS: readonly Ban[] = [
     within: /^(src|sim)\//,
     except: {
       "src/runtime/system-clock.ts": "it is the clock",
+      "src/store/redis/connection.ts": "it times real sockets, which no other clock can drive",
       "sim/world.ts": "it tells how long a run took; nothing in the run depends on it",
     },
   },
