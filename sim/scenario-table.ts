@@ -1,0 +1,26 @@
+/** All scenarios, in the order of the report. */
+import type { Scenario } from "./scenario.ts";
+import { FLEET_CHANGES } from "./scenarios/fleet-changes.ts";
+import { NETWORK_FAULTS } from "./scenarios/network-faults.ts";
+import { REQUESTS } from "./scenarios/requests.ts";
+import { SKEW } from "./scenarios/skew.ts";
+import { STEADY } from "./scenarios/steady.ts";
+import { STORE_FAULTS } from "./scenarios/store-faults.ts";
+
+export const SCENARIOS: readonly Scenario[] = [
+  ...STEADY,
+  ...SKEW,
+  ...REQUESTS,
+  ...NETWORK_FAULTS,
+  ...STORE_FAULTS,
+  ...FLEET_CHANGES,
+];
+
+/** @throws {RangeError} When there is none of that name; the message names the closest. */
+export function scenarioNamed(name: string): Scenario {
+  const found = SCENARIOS.find((scenario) => scenario.name === name);
+  if (found !== undefined) return found;
+  const alike = SCENARIOS.filter((scenario) => scenario.name.includes(name.slice(0, 5)));
+  const names = (alike.length > 0 ? alike : SCENARIOS).map((scenario) => scenario.name);
+  throw new RangeError(`there is no scenario "${name}"; there are ${names.join(", ")}`);
+}
