@@ -3,23 +3,17 @@
  * same call.
  *
  * One call at a time, one per heartbeat, jittered so that pods started together drift apart. A
- * failure changes nothing about the rhythm: a store that is away is asked once per heartbeat, and
- * after it returned the pod is a member within one. Only before the first success, and only while
- * there is no connection (so that the store sees none of it), the pauses begin short and double:
- * a pod that starts beside a healthy store should not wait a whole heartbeat for a connection that
- * takes milliseconds.
+ * failure changes nothing about the rhythm: a store that is away is asked once per heartbeat. Who
+ * knows that it is back (a connection came up) says so with `nudge`, and the pod is a member at once.
  */
 import type { Roster } from "../core/exchange.ts";
 import { type DurationUs, US_PER_MS } from "../core/units.ts";
-import { type Coordinator, CoordinatorError, type HeartbeatTerms } from "../ports/coordinator.ts";
+import type { Coordinator, HeartbeatTerms } from "../ports/coordinator.ts";
 import type { Random } from "../ports/random.ts";
 import type { Membership, MembershipListener } from "./membership.ts";
 
 /** A pod is silent when two heartbeats are surely missing; one late heartbeat must not count. */
 const SILENT_AFTER_HEARTBEATS = 2.5;
-
-/** The first pause before the first success. */
-const EAGER_PAUSE_US = 20 * US_PER_MS;
 
 export interface RedisMembershipOptions {
   readonly coordinator: Pick<Coordinator, "heartbeat" | "leave">;
@@ -35,10 +29,10 @@ export class RedisMembership implements Membership {
   private readonly options: RedisMembershipOptions;
   private readonly terms: HeartbeatTerms;
   private markJoined: () => void = () => {};
-  private eagerPauseUs: DurationUs = EAGER_PAUSE_US;
   private timer: NodeJS.Timeout | undefined;
-  /** The call that is under way, to be awaited before the leave. */
+  /** The call that is under way, or the last one; to be awaited before the leave. */
   private call: Promise<void> = Promise.resolve();
+  private waiting: "for the store" | "for the heartbeat" | "after a failure" = "for the store";
   private stopped = false;
 
   constructor(options: RedisMembershipOptions) {
@@ -57,6 +51,13 @@ export class RedisMembership implements Membership {
     this.call = this.beat();
   }
 
+  /** There is reason to believe that the store answers: after a failure the next heartbeat is now. */
+  nudge(): void {
+    if (this.stopped || this.waiting !== "after a failure") return;
+    clearTimeout(this.timer);
+    this.call = this.beat();
+  }
+
   /** @throws {CoordinatorError} When the store did not confirm; it forgets the pod by itself later. */
   async leave(): Promise<void> {
     this.stopped = true;
@@ -69,8 +70,10 @@ export class RedisMembership implements Membership {
   /** One heartbeat; rejects only with what a listener throws, which is a bug and ends the process. */
   private async beat(): Promise<void> {
     const { coordinator, listener } = this.options;
+    this.waiting = "for the store";
     const outcome = await attempt(coordinator, this.terms);
-    if (!this.stopped) this.scheduleNext(outcome);
+    this.waiting = "error" in outcome ? "after a failure" : "for the heartbeat";
+    if (!this.stopped) this.scheduleNext();
     if ("error" in outcome) {
       listener.membershipFailed(outcome.error);
       return;
@@ -79,20 +82,12 @@ export class RedisMembership implements Membership {
     this.markJoined();
   }
 
-  private scheduleNext(outcome: Outcome): void {
+  private scheduleNext(): void {
+    const { heartbeatUs, random } = this.options;
+    const pauseUs = heartbeatUs * (0.9 + 0.2 * random.draw());
     this.timer = setTimeout(() => {
       this.call = this.beat();
-    }, this.pauseUs(outcome) / US_PER_MS);
-  }
-
-  private pauseUs(outcome: Outcome): DurationUs {
-    const { heartbeatUs, random } = this.options;
-    const jittered = heartbeatUs * (0.9 + 0.2 * random.draw());
-    if (!("error" in outcome)) this.eagerPauseUs = heartbeatUs;
-    if (!isUnreachable(outcome) || this.eagerPauseUs >= heartbeatUs) return jittered;
-    const pauseUs = this.eagerPauseUs;
-    this.eagerPauseUs *= 2;
-    return pauseUs;
+    }, pauseUs / US_PER_MS);
   }
 }
 
@@ -106,9 +101,4 @@ async function attempt(store: Store, terms: HeartbeatTerms): Promise<Outcome> {
   } catch (error) {
     return { error };
   }
-}
-
-function isUnreachable(outcome: Outcome): boolean {
-  if (!("error" in outcome)) return false;
-  return outcome.error instanceof CoordinatorError && outcome.error.kind === "unreachable";
 }

@@ -16,7 +16,7 @@ import type { Batch, BatchReply } from "../core/exchange.ts";
 import type { Limit } from "../core/limit.ts";
 import type { PodLimiter } from "../core/pod-limiter.ts";
 import type { Figures } from "../core/tally.ts";
-import type { DurationUs } from "../core/units.ts";
+import type { DurationUs, InstantUs } from "../core/units.ts";
 import type { Clock } from "../ports/clock.ts";
 import { type Coordinator, CoordinatorError } from "../ports/coordinator.ts";
 import type { Decider } from "../ports/decider.ts";
@@ -47,14 +47,6 @@ export type Engine = Pick<
   | "figures"
 >;
 
-/** One exchange that ended, for metrics and for the log. */
-export interface ExchangeEnd {
-  readonly outcome: "ok" | ExchangeTrouble;
-  readonly durationUs: DurationUs;
-  /** The error behind a failure. */
-  readonly error: unknown;
-}
-
 export interface ReconcileLoopOptions {
   readonly engine: Engine;
   readonly limits: readonly Limit[];
@@ -64,7 +56,10 @@ export interface ReconcileLoopOptions {
   readonly random: Random;
   /** The engine threw: a bug. The daemon logs it and ends the process. */
   readonly onFault: (error: unknown) => void;
-  readonly onExchangeEnd?: (end: ExchangeEnd) => void;
+  /** Told how every call of the store ended, heartbeats included. */
+  readonly onStoreCall?: (outcome: "ok" | ExchangeTrouble, error: unknown) => void;
+  /** Told how long every exchange took that brought a reply. */
+  readonly onReply?: (took: DurationUs) => void;
 }
 
 type Answer = (decisions: readonly Decision[]) => void;
@@ -75,7 +70,8 @@ export class ReconcileLoop implements Decider {
   private readonly clock: Clock;
   private readonly draw: () => number;
   private readonly onFault: (error: unknown) => void;
-  private readonly onExchangeEnd: (end: ExchangeEnd) => void;
+  private readonly onStoreCall: (outcome: "ok" | ExchangeTrouble, error: unknown) => void;
+  private readonly onReply: (took: DurationUs) => void;
   private readonly timer: WakeTimer;
   private readonly answers = new Map<number, Answer>();
   private readonly pending = new Map<number, number>();
@@ -89,7 +85,8 @@ export class ReconcileLoop implements Decider {
     this.clock = options.clock;
     this.draw = () => options.random.draw();
     this.onFault = options.onFault;
-    this.onExchangeEnd = options.onExchangeEnd ?? (() => {});
+    this.onStoreCall = options.onStoreCall ?? (() => {});
+    this.onReply = options.onReply ?? (() => {});
     this.timer = new WakeTimer(options.clock, () => this.tick());
     this.index(options.limits);
   }
@@ -123,10 +120,12 @@ export class ReconcileLoop implements Decider {
   }
 
   membershipChanged(view: MembershipView): void {
+    this.onStoreCall("ok", undefined);
     this.run(() => this.engine.membershipChanged(this.clock.monotonicUs(), view));
   }
 
-  membershipFailed(): void {
+  membershipFailed(error: unknown): void {
+    this.onStoreCall(troubleOf(error), error);
     this.run(() => this.engine.membershipFailed(this.clock.monotonicUs()));
   }
 
@@ -197,38 +196,36 @@ export class ReconcileLoop implements Decider {
       return;
     }
     const unanswered = this.pending.get(batch.lane) ?? 0;
-    const sentAt = this.clock.monotonicUs();
     if (unanswered >= PENDING_PER_LANE_MAX) {
       const error = new CoordinatorError("timeout", `${unanswered} attempts are unanswered`);
-      this.failed(batch, sentAt, error);
+      this.failed(batch, error);
       return;
     }
     this.pending.set(batch.lane, unanswered + 1);
+    const sentAt = this.clock.monotonicUs();
     attempt(this.coordinator, batch)
       .then(
         (reply) => this.replied(batch, sentAt, reply),
         (error: unknown) => {
           this.ended(batch.lane);
-          this.failed(batch, sentAt, error);
+          this.failed(batch, error);
         },
       )
       .catch(() => {}); // only the engine can have thrown, and `run` has told onFault
   }
 
-  private replied(batch: Batch, sentAt: number, reply: BatchReply): void {
+  private replied(batch: Batch, sentAt: InstantUs, reply: BatchReply): void {
     this.ended(batch.lane);
     const now = this.clock.monotonicUs();
-    this.onExchangeEnd({ outcome: "ok", durationUs: now - sentAt, error: undefined });
+    this.onStoreCall("ok", undefined);
+    this.onReply(now - sentAt);
     this.run(() => this.engine.replied(now, batch.lane, batch.seq, reply));
   }
 
-  private failed(batch: Batch, sentAt: number, error: unknown): void {
-    // An error of another class is a fault of the adapter. It is survived like any answer that
-    // makes no sense: the pod goes on by itself, and the log shows the error.
-    const trouble = error instanceof CoordinatorError ? error.kind : "malformed";
-    const now = this.clock.monotonicUs();
-    this.onExchangeEnd({ outcome: trouble, durationUs: now - sentAt, error });
-    this.run(() => this.engine.failed(now, batch.lane, batch.seq, trouble));
+  private failed(batch: Batch, error: unknown): void {
+    const trouble = troubleOf(error);
+    this.onStoreCall(trouble, error);
+    this.run(() => this.engine.failed(this.clock.monotonicUs(), batch.lane, batch.seq, trouble));
   }
 
   private ended(lane: number): void {
@@ -239,6 +236,14 @@ export class ReconcileLoop implements Decider {
     this.configured = limits;
     this.byName = new Map(limits.map((limit) => [limit.name, limit]));
   }
+}
+
+/**
+ * The kind of trouble behind an error of the store. An error of another class is a fault of the
+ * adapter; it is survived like any answer that makes no sense, and the log shows it.
+ */
+function troubleOf(error: unknown): ExchangeTrouble {
+  return error instanceof CoordinatorError ? error.kind : "malformed";
 }
 
 /** `async`, so that a coordinator that throws instead of rejecting is survived as well. */

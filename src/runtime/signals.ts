@@ -6,34 +6,38 @@
  * thought about, so it is logged and ends the process.
  */
 
-export interface EndListener {
-  /** The first signal. */
-  stop(signal: NodeJS.Signals): void;
-  /** A further signal; ends the process at once. */
-  abort(signal: NodeJS.Signals): void;
-  /** An exception or rejection that nobody handled; ends the process at once. */
-  crash(error: unknown): void;
+/** As much of the log as is needed here. */
+export interface EndLog {
+  warn(fields: object, message: string): void;
+  fatal(fields: object, message: string): void;
 }
 
 const SIGNALS = ["SIGTERM", "SIGINT"] as const;
 
-/** Listens for the life of the process; returns a function that ends it. */
-export function watchForEnd(listener: EndListener): () => void {
-  let asked = false;
-  const onSignal = (signal: NodeJS.Signals): void => {
-    if (asked) listener.abort(signal);
-    else {
-      asked = true;
-      listener.stop(signal);
-    }
+/**
+ * Listens for the rest of the process's life.
+ *
+ * @param log - Writes before it returns: the process may end right after.
+ * @param stop - Called at the first signal. A further one ends the process with exit code 1.
+ * @returns What an unexpected error does: it is logged and ends the process with exit code 1.
+ */
+export function watchForEnd(log: EndLog, stop: () => void): (error: unknown) => never {
+  const crash = (error: unknown): never => {
+    log.fatal({ err: error }, "unexpected error");
+    process.exit(1);
   };
-  const onCrash = (error: unknown): void => listener.crash(error);
-  for (const signal of SIGNALS) process.on(signal, onSignal);
-  process.on("uncaughtException", onCrash);
-  process.on("unhandledRejection", onCrash);
-  return () => {
-    for (const signal of SIGNALS) process.off(signal, onSignal);
-    process.off("uncaughtException", onCrash);
-    process.off("unhandledRejection", onCrash);
-  };
+  let isAsked = false;
+  for (const signal of SIGNALS) {
+    process.on(signal, () => {
+      if (isAsked) {
+        log.warn({ signal }, "a second signal: ended without a drain");
+        process.exit(1);
+      }
+      isAsked = true;
+      stop();
+    });
+  }
+  process.on("uncaughtException", crash);
+  process.on("unhandledRejection", crash);
+  return crash;
 }

@@ -7,16 +7,36 @@
  */
 import type { ExchangeTrouble } from "../core/effect.ts";
 import { type DurationUs, type InstantUs, US_PER_SECOND } from "../core/units.ts";
+import type { Clock } from "../ports/clock.ts";
+
+export type StoreState = "up" | ExchangeTrouble;
+
+/** Who writes it down; told at every outcome, not only at a change. */
+export interface StoreStateLog {
+  observe(now: InstantUs, state: StoreState, detail: string): void;
+}
 
 /** Failures only, for this long, make the store count as away. */
 export const AWAY_AFTER_US: DurationUs = US_PER_SECOND;
 
 export class StoreWatch {
+  private readonly clock: Clock;
+  private readonly log: StoreStateLog;
   private failingSince: InstantUs | undefined;
   private away: ExchangeTrouble | undefined;
 
-  /** Takes note of an outcome and returns the state that follows from it. */
-  judge(now: InstantUs, outcome: "ok" | ExchangeTrouble): "up" | ExchangeTrouble {
+  constructor(clock: Clock, log: StoreStateLog) {
+    this.clock = clock;
+    this.log = log;
+  }
+
+  /** Takes note of how a call of the store ended. @param error - What was behind a failure. */
+  note(outcome: "ok" | ExchangeTrouble, error?: unknown): void {
+    const now = this.clock.monotonicUs();
+    this.log.observe(now, this.judge(now, outcome), error instanceof Error ? error.message : "");
+  }
+
+  private judge(now: InstantUs, outcome: "ok" | ExchangeTrouble): StoreState {
     if (outcome === "ok") {
       this.failingSince = undefined;
       this.away = undefined;

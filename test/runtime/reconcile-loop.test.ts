@@ -1,11 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Batch, BatchReply } from "../../src/core/exchange.ts";
 import { type Coordinator, CoordinatorError } from "../../src/ports/coordinator.ts";
-import {
-  type ExchangeEnd,
-  PENDING_PER_LANE_MAX,
-  ReconcileLoop,
-} from "../../src/runtime/reconcile-loop.ts";
+import { PENDING_PER_LANE_MAX, ReconcileLoop } from "../../src/runtime/reconcile-loop.ts";
 import { SystemClock } from "../../src/runtime/system-clock.ts";
 import { SystemRandom } from "../../src/runtime/system-random.ts";
 import { ADMITTED, batchOf, CHECK, LIMIT, replyOf, ScriptedEngine } from "./scripted-engine.ts";
@@ -45,7 +41,7 @@ let engine: ScriptedEngine;
 let coordinator: HandCoordinator;
 let loop: ReconcileLoop;
 let faults: unknown[];
-let ends: ExchangeEnd[];
+let ends: string[];
 
 beforeEach(() => {
   vi.useFakeTimers();
@@ -60,7 +56,8 @@ beforeEach(() => {
     clock: new SystemClock(),
     random: new SystemRandom(),
     onFault: (error) => faults.push(error),
-    onExchangeEnd: (end) => ends.push(end),
+    onStoreCall: (outcome) => ends.push(outcome),
+    onReply: (took) => ends.push(`reply after ${took > 0 ? "some" : "no"} time`),
   });
 });
 
@@ -142,7 +139,7 @@ describe("wake-ups", () => {
     engine.wakeAt = nowUs() + 10_000;
     loop.start();
     engine.wakeAt = nowUs() + 100_000;
-    loop.membershipFailed();
+    loop.membershipFailed(new CoordinatorError("timeout", "no reply"));
     await vi.advanceTimersByTimeAsync(90);
     expect(engine.heard).toEqual(["membership failed"]);
     await vi.advanceTimersByTimeAsync(11);
@@ -177,7 +174,7 @@ describe("exchanges", () => {
     coordinator.attempt(0).answer(replyOf(0));
     await vi.advanceTimersByTimeAsync(0);
     expect(engine.heard.slice(1)).toEqual(["replied 2/1 after 0"]);
-    expect(ends).toMatchObject([{ outcome: "ok" }]);
+    expect(ends).toEqual(["ok", "reply after some time"]);
   });
 
   it("hand a late reply to the engine although the batch was sent again", async () => {
@@ -209,7 +206,7 @@ describe("exchanges", () => {
       coordinator.attempt(0).fail(new CoordinatorError(kind, "by the test"));
       await vi.advanceTimersByTimeAsync(0);
       expect(engine.heard.slice(1)).toEqual([`failed 3/9 ${kind}`]);
-      expect(ends).toMatchObject([{ outcome: kind }]);
+      expect(ends).toEqual([kind]);
       await send(3, 9);
       expect(coordinator.attempts).toHaveLength(2);
       expect(faults).toEqual([]);
@@ -239,6 +236,15 @@ describe("exchanges", () => {
     await vi.advanceTimersByTimeAsync(0);
     await send(0, 1);
     expect(coordinator.attempts).toHaveLength(PENDING_PER_LANE_MAX + 2);
+  });
+});
+
+describe("heartbeats", () => {
+  it("reach the engine and count as calls of the store", () => {
+    loop.membershipChanged({ pods: 3, silent: 1 });
+    loop.membershipFailed(new CoordinatorError("refused", "READONLY"));
+    expect(engine.heard).toEqual(["pods 3 silent 1", "membership failed"]);
+    expect(ends).toEqual(["ok", "refused"]);
   });
 });
 

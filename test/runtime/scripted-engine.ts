@@ -1,8 +1,8 @@
 /** An engine that does what a test says and remembers what it was told, in order. */
 import type { Check, Decision } from "../../src/core/decision.ts";
+import type { Effect, Held, MembershipView } from "../../src/core/effect.ts";
 import type { Batch, BatchReply } from "../../src/core/exchange.ts";
 import { defineLimit, type Limit } from "../../src/core/limit.ts";
-import type { Effect, Held, MembershipView } from "../../src/core/effect.ts";
 import type { Figures } from "../../src/core/tally.ts";
 import type { Engine } from "../../src/runtime/reconcile-loop.ts";
 

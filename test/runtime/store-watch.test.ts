@@ -1,56 +1,50 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { StoreWatch } from "../../src/runtime/store-watch.ts";
 
-const MS = 1_000;
-
 describe("the store watch", () => {
-  let now = 0;
-  let lines: string[];
+  let now: number;
+  let said: string;
   let watch: StoreWatch;
 
   beforeEach(() => {
     now = 0;
-    lines = [];
+    said = "";
     watch = new StoreWatch(
       { monotonicUs: () => now },
       {
-        storeAway: (trouble) => lines.push(`${now / MS} away: ${trouble}`),
-        storeBack: (awayUs) => lines.push(`${now / MS} back after ${awayUs / MS}`),
+        observe: (at, state, detail) => {
+          said = `${at / 1_000} ${state} ${detail}`.trim();
+        },
       },
     );
   });
 
-  const failAt = (...instantsMs: number[]): void => {
-    for (const ms of instantsMs) {
-      now = ms * MS;
-      watch.failed("timeout");
-    }
-  };
-  const succeedAt = (ms: number): void => {
-    now = ms * MS;
-    watch.succeeded();
+  const noteAt = (ms: number, outcome: "ok" | "timeout" | "unreachable"): string => {
+    now = ms * 1_000;
+    watch.note(outcome, outcome === "ok" ? undefined : new Error("no reply"));
+    return said;
   };
 
-  it("keeps quiet about failures between successes", () => {
+  it("calls a store up that fails between successes", () => {
     for (let ms = 0; ms < 10_000; ms += 900) {
-      failAt(ms, ms + 800);
-      succeedAt(ms + 850);
+      expect(noteAt(ms, "timeout")).toBe(`${ms} up no reply`);
+      expect(noteAt(ms + 800, "timeout")).toBe(`${ms + 800} up no reply`);
+      expect(noteAt(ms + 850, "ok")).toBe(`${ms + 850} up`);
     }
-    expect(lines).toEqual([]);
   });
 
-  it("says once that the store went away and once that it is back", () => {
-    failAt(0, 500, 1_000, 1_500, 2_000, 60_000);
-    succeedAt(61_000);
-    succeedAt(62_000);
-    expect(lines).toEqual(["1000 away: timeout", "61000 back after 61000"]);
+  it("calls it away after a second of failures, up at the first success", () => {
+    expect(noteAt(0, "timeout")).toBe("0 up no reply");
+    expect(noteAt(999, "timeout")).toBe("999 up no reply");
+    expect(noteAt(1_000, "timeout")).toBe("1000 timeout no reply");
+    expect(noteAt(60_000, "timeout")).toBe("60000 timeout no reply");
+    expect(noteAt(60_001, "ok")).toBe("60001 up");
+    expect(noteAt(60_002, "timeout")).toBe("60002 up no reply");
   });
 
-  it("never speaks twice within a second, and never loses the last state", () => {
-    failAt(0, 1_000);
-    succeedAt(1_100);
-    expect(lines).toEqual(["1000 away: timeout"]);
-    succeedAt(2_100);
-    expect(lines).toEqual(["1000 away: timeout", "2100 back after 2100"]);
+  it("keeps the name of the trouble while its looks change", () => {
+    noteAt(0, "timeout");
+    expect(noteAt(1_200, "unreachable")).toBe("1200 unreachable no reply");
+    expect(noteAt(1_300, "timeout")).toBe("1300 unreachable no reply");
   });
 });

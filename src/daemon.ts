@@ -1,0 +1,297 @@
+/**
+ * The running sidecar: the only file that knows all parts, and it only connects them.
+ *
+ * Checks are answered from the moment a listener is bound; what waits for the first join is only the
+ * word of the probes. So no request can be lost to the order of the start.
+ */
+import type { Logger } from "pino";
+import type { Config } from "./config/config.ts";
+import { PodLimiter } from "./core/pod-limiter.ts";
+import { type DurationUs, US_PER_MS, US_PER_SECOND } from "./core/units.ts";
+import { newIdentity } from "./membership/identity.ts";
+import type { Membership } from "./membership/membership.ts";
+import { RedisMembership } from "./membership/redis-membership.ts";
+import { StaticMembership } from "./membership/static-membership.ts";
+import { DurationCounts } from "./observe/duration-counts.ts";
+import { createLogger } from "./observe/logger.ts";
+import { createMetrics, type Transport } from "./observe/metrics.ts";
+import { StoreLog } from "./observe/store-log.ts";
+import type { Coordinator } from "./ports/coordinator.ts";
+import { endsWithin } from "./runtime/deadline.ts";
+import { type DrainStep, drain } from "./runtime/drain.ts";
+import { greetingLines } from "./runtime/greeting.ts";
+import { Latch } from "./runtime/latch.ts";
+import { ReconcileLoop } from "./runtime/reconcile-loop.ts";
+import { watchForEnd } from "./runtime/signals.ts";
+import { StoreWatch } from "./runtime/store-watch.ts";
+import { SystemClock } from "./runtime/system-clock.ts";
+import { SystemRandom } from "./runtime/system-random.ts";
+import { createHttpApi, type RequestHandler } from "./server/http-api.ts";
+import { type HttpListener, type ListenAddress, listenHttp } from "./server/listener.ts";
+import { createOpsHandler } from "./server/ops.ts";
+import { createRedisCoordinator } from "./store/redis/redis-coordinator.ts";
+
+/** What the daemon needs of whoever starts it. */
+export interface DaemonIo {
+  /** Takes whole lines, each with its line feed; for people. The log goes its own way. */
+  readonly stdout: (text: string) => void;
+  readonly version: string;
+}
+
+export interface Daemon {
+  /** Resolves with the exit code of the process once everything is stopped; never rejects. */
+  readonly finished: Promise<number>;
+}
+
+/** A pod that cannot join for so long starts without: its fallback answers until it can. */
+const JOIN_WAIT_US: DurationUs = 2 * US_PER_SECOND;
+/** Part of the time of a stop that open requests may take: they should end in milliseconds. */
+const CLOSE_PART = 0.25;
+/** After this, what keeps the event loop alive beyond the end of a stop is cut off. */
+const LINGER_MS = 500;
+
+/**
+ * Starts a sidecar and resolves when it is ready. Redis absent is not an error.
+ *
+ * The daemon takes over the process: it listens for signals, and a second signal or an unexpected
+ * error ends the process at once with exit code 1.
+ *
+ * @throws {Error} When a listener cannot be bound or a secret cannot be read; the message is a
+ *   sentence for the operator.
+ */
+export async function startDaemon(config: Config, io: DaemonIo): Promise<Daemon> {
+  const run = new Run(config, io);
+  await run.open();
+  await run.join();
+  return { finished: run.finish() };
+}
+
+/** One life of the sidecar, from the first listener to the last. */
+class Run {
+  private readonly config: Config;
+  private readonly io: DaemonIo;
+  private readonly clock = new SystemClock();
+  private readonly random = new SystemRandom();
+  private readonly log: Logger;
+  private readonly crash: (error: unknown) => never;
+  private readonly loop: ReconcileLoop;
+  private readonly coordinator: Coordinator | undefined;
+  private readonly membership: Membership | undefined;
+  private readonly stopAsked = new Latch();
+  private readonly connectFailed = new Latch();
+  private readonly started = new Latch();
+  private readonly startedAt = new Date();
+  private readonly durations: Readonly<Record<Transport, DurationCounts>> = {
+    http: new DurationCounts(),
+    uds: new DurationCounts(),
+    grpc: new DurationCounts(),
+    forward: new DurationCounts(),
+  };
+  private readonly reconcileDurations = new DurationCounts();
+  private readonly decisionListeners: HttpListener[] = [];
+  private opsListener: HttpListener | undefined;
+
+  constructor(config: Config, io: DaemonIo) {
+    this.config = config;
+    this.io = io;
+    this.log = createLogger({ level: config.logLevel, base: { pod: config.podId } });
+    this.crash = watchForEnd(this.log, () => this.stopAsked.set());
+    this.coordinator = this.connect();
+    this.loop = this.createLoop();
+    this.membership = this.createMembership();
+  }
+
+  /** Binds every listener or none. */
+  async open(): Promise<void> {
+    const { http, ops, socketMode } = this.config.listen;
+    const { socket, tcp } = http;
+    this.loop.start();
+    try {
+      if (socket !== undefined) {
+        await this.openDecisions("uds", { kind: "unix", path: socket, mode: socketMode });
+      }
+      if (tcp !== undefined) await this.openDecisions("http", { kind: "tcp", ...tcp });
+      if (ops !== undefined) this.opsListener = await this.openOps({ kind: "tcp", ...ops });
+    } catch (error) {
+      await drain(this.closingSteps(), US_PER_SECOND, this.clock);
+      throw error;
+    }
+  }
+
+  /** Tries to join the fleet, for two seconds at most, and reports for duty. */
+  async join(): Promise<void> {
+    this.membership?.start();
+    if (this.membership !== undefined) {
+      const tried = [this.membership.joined, this.connectFailed.done, this.stopAsked.done];
+      await endsWithin(Promise.race(tried), JOIN_WAIT_US);
+    }
+    this.started.set();
+    this.io.stdout(this.greeting());
+  }
+
+  /** Waits for the word to stop, then stops; resolves with the exit code. */
+  async finish(): Promise<number> {
+    await this.stopAsked.done;
+    const steps = [...this.leavingSteps(), ...this.closingSteps()];
+    for (const { name, error } of await drain(steps, this.config.drainTimeoutUs, this.clock)) {
+      this.log.warn({ step: name, err: error }, "a step of the stop did not end well");
+    }
+    const untold = this.loop.figures().limits.reduce((sum, limit) => sum + limit.unreconciled, 0);
+    if (untold > 0) this.log.warn({ tokens: untold }, "the store was not told of all admissions");
+    setTimeout(() => process.exit(0), LINGER_MS).unref();
+    return 0;
+  }
+
+  private connect(): Coordinator | undefined {
+    const { redis, fleet, podId } = this.config;
+    if (redis === undefined) return undefined;
+    return createRedisCoordinator({
+      ...redis,
+      ...newIdentity(podId),
+      fleet,
+      clock: this.clock,
+      random: this.random,
+      onConnection: (change) => {
+        if (!change.up) this.connectFailed.set();
+        else if (this.membership instanceof RedisMembership) this.membership.nudge();
+      },
+    });
+  }
+
+  private createLoop(): ReconcileLoop {
+    const { config, coordinator, clock } = this;
+    const { limits, podId, decisionTimeoutUs, keysMax, redis } = config;
+    const storeWatch = new StoreWatch(clock, new StoreLog(this.log));
+    const engine = new PodLimiter(
+      {
+        limits,
+        podId,
+        decisionTimeoutUs,
+        keysMax,
+        sole: coordinator === undefined,
+        lanes: coordinator?.lanes ?? 1,
+        commandTimeoutUs: redis?.commandTimeoutUs ?? decisionTimeoutUs,
+      },
+      clock.monotonicUs(),
+    );
+    return new ReconcileLoop({
+      engine,
+      limits,
+      coordinator,
+      clock,
+      random: this.random,
+      onFault: this.crash,
+      onStoreCall: (outcome, error) => storeWatch.note(outcome, error),
+      onReply: (took) => this.reconcileDurations.observeUs(took),
+    });
+  }
+
+  private createMembership(): Membership | undefined {
+    const { coordinator, loop, random } = this;
+    if (coordinator === undefined) return undefined;
+    const { membership } = this.config;
+    if (membership.source === "static") return new StaticMembership(membership.pods, loop);
+    return new RedisMembership({ ...membership, coordinator, random, listener: loop });
+  }
+
+  private async openDecisions(door: Transport, address: ListenAddress): Promise<void> {
+    const counts = this.durations[door];
+    const api = createHttpApi(this.loop, {
+      clock: this.clock,
+      headers: this.config.headers,
+      wallMs: Date.now,
+      observeUs: (duration) => counts.observeUs(duration),
+      onUnexpectedError: (error) => this.noteRequestFault(error),
+    });
+    this.decisionListeners.push(await this.listen(api, address));
+  }
+
+  private openOps(address: ListenAddress): Promise<HttpListener> {
+    const { config, loop, startedAt, reconcileDurations } = this;
+    const { version } = this.io;
+    const identity = {
+      version,
+      fleet: config.fleet,
+      podId: config.podId,
+      configHash: config.hash,
+      configLoadedAt: startedAt.toISOString(),
+      store: this.storeKind,
+    };
+    const lastSuccessSeconds = startedAt.getTime() / 1_000;
+    const metrics = createMetrics({
+      figures: () => loop.figures(),
+      config: () => ({ reloadsOk: 0, reloadsFailed: 0, lastSuccessSeconds, hash: config.hash }),
+      decisionDurations: this.durations,
+      reconcileDurations,
+      version,
+    });
+    const handler = createOpsHandler({
+      started: () => this.started.isSet,
+      draining: () => this.stopAsked.isSet,
+      identity: () => ({ ...identity, uptimeSeconds: process.uptime() }),
+      figures: () => loop.figures(),
+      metrics: (accept) => metrics.render(accept),
+      onUnexpectedError: (error) => this.noteRequestFault(error),
+    });
+    return this.listen(handler, address);
+  }
+
+  private listen(handler: RequestHandler, address: ListenAddress): Promise<HttpListener> {
+    return listenHttp(handler, address, {}, (error) => this.noteRequestFault(error));
+  }
+
+  private get storeKind(): "embedded" | "redis" {
+    return this.coordinator === undefined ? "embedded" : "redis";
+  }
+
+  private greeting(): string {
+    const { fleet, limits } = this.config;
+    const tcp = this.decisionListeners.find(({ port }) => port !== undefined);
+    const socket = this.decisionListeners.find(({ port }) => port === undefined);
+    return greetingLines({
+      version: this.io.version,
+      fleet,
+      store: this.storeKind,
+      limitNames: limits.map(({ name }) => name),
+      httpTcp: tcp?.address,
+      httpSocket: socket?.address,
+      ops: this.opsListener?.address,
+    });
+  }
+
+  /** Ends what others rely on, in the order in which they must stop relying on it. */
+  private leavingSteps(): DrainStep[] {
+    const { loop, membership, config } = this;
+    const closeMs = (CLOSE_PART * config.drainTimeoutUs) / US_PER_MS;
+    const stopAll = (): Promise<unknown> =>
+      Promise.all(this.decisionListeners.map((listener) => listener.stop(closeMs)));
+    const steps: DrainStep[] = [{ name: "answer what is in flight", run: stopAll }];
+    if (membership === undefined) return steps;
+    return [
+      ...steps,
+      { name: "report what was admitted", run: () => loop.settle() },
+      { name: "leave the fleet", run: () => membership.leave() },
+    ];
+  }
+
+  private closingSteps(): DrainStep[] {
+    const listeners = [...this.decisionListeners, ...(this.opsListener ? [this.opsListener] : [])];
+    const closeStore = async (): Promise<void> => {
+      this.loop.stop();
+      await this.coordinator?.close();
+    };
+    const closeAll = (): Promise<unknown> => Promise.all(listeners.map(({ stop }) => stop(0)));
+    return [
+      { name: "close the store", run: closeStore },
+      { name: "close the listeners", run: closeAll },
+    ];
+  }
+
+  /**
+   * A request met a bug outside the engine and was answered with 500. It does not end the process:
+   * no state is touched there, and one strange request must not be able to stop every sidecar.
+   */
+  private noteRequestFault(error: unknown): void {
+    this.log.error({ err: error }, "a request met a fault");
+  }
+}

@@ -1,0 +1,31 @@
+/** The few lines that a person sees when the sidecar has started: where it is, what to try. */
+
+export interface Greeting {
+  readonly version: string;
+  readonly fleet: string;
+  readonly store: "embedded" | "redis";
+  readonly limitNames: readonly string[];
+  /** `host:port`, undefined when not there. */
+  readonly httpTcp: string | undefined;
+  /** Path of the Unix socket, undefined when not there. */
+  readonly httpSocket: string | undefined;
+  readonly ops: string | undefined;
+}
+
+/** @returns At most ten lines, each with its line feed. */
+export function greetingLines(greeting: Greeting): string {
+  const { version, fleet, store, limitNames, httpTcp, httpSocket, ops } = greeting;
+  const limits = limitNames.length === 1 ? "1 limit" : `${limitNames.length} limits`;
+  const lines = [`aliquot ${version}: fleet ${fleet}, ${store} store, ${limits}`];
+  if (httpTcp !== undefined) lines.push(`  checks on  http://${httpTcp}`);
+  if (httpSocket !== undefined) lines.push(`  checks on  ${httpSocket} (HTTP on a Unix socket)`);
+  if (ops !== undefined) lines.push(`  ops on     http://${ops} (/readyz /metrics /status)`);
+  lines.push(`Try: ${curlLine(greeting)}`);
+  return lines.map((line) => `${line}\n`).join("");
+}
+
+function curlLine({ httpTcp, httpSocket, limitNames }: Greeting): string {
+  const path = `/v1/check?limit=${limitNames[0] ?? ""}&key=alice`;
+  if (httpTcp !== undefined) return `curl -s 'http://${httpTcp}${path}'`;
+  return `curl -s --unix-socket ${httpSocket ?? ""} 'http://localhost${path}'`;
+}
