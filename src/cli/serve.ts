@@ -7,6 +7,7 @@ import {
   SETTING_OPTIONS,
 } from "./configuration.ts";
 import { EXIT, type Verb } from "./verb.ts";
+import { packageVersion } from "./version.ts";
 
 export const serve: Verb = {
   name: "serve",
@@ -25,7 +26,7 @@ export const serve: Verb = {
     // Loaded only here: the short verbs start in a fraction of the time.
     const { startDaemon } = await import("../daemon.ts");
     try {
-      const daemon = await startDaemon(config, { stdout: io.stdout });
+      const daemon = await startDaemon(config, { stdout: io.stdout, version: packageVersion() });
       return await daemon.finished;
     } catch (error) {
       io.stderr(`aliquot: ${error instanceof Error ? error.message : String(error)}\n`);

@@ -16,7 +16,7 @@ export const version: Verb = {
 };
 
 /** The version in package.json, which is one folder further up in the build than in the source. */
-function packageVersion(): string {
+export function packageVersion(): string {
   const urls = ["../../package.json", "../../../package.json"].map(
     (path) => new URL(path, import.meta.url),
   );
