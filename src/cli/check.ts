@@ -85,7 +85,8 @@ function sentence(verdict: Verdict): string {
   const how = `decided by ${source}${verdict.degraded ? ", store unreachable" : ""}`;
   if (verdict.allowed) {
     const trial = verdict.would_deny === true ? " (shadow: would be denied)" : "";
-    return `allowed${trial}: ${limit}, ${remaining} remaining, full in ${verdict.reset_after_ms} ms, ${how}`;
+    const full = `full in ${verdict.reset_after_ms} ms`;
+    return `allowed${trial}: ${limit}, ${remaining} remaining, ${full}, ${how}`;
   }
   const wait =
     verdict.retry_after_ms === undefined

@@ -4,7 +4,7 @@ import type { Overlaid } from "./settings.ts";
 import type { SourceFile } from "./source-file.ts";
 import { formatPath, isMap, type Path, valueAt } from "./tree.ts";
 
-/** Most problems told at once: junk of a megabyte should not become a hundred megabytes of advice. */
+/** Most problems told at once: a megabyte of junk must not become a hundred megabytes of advice. */
 const PROBLEMS_MAX = 200;
 
 export class Findings {

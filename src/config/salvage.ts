@@ -1,4 +1,4 @@
-/** Reads what can be read of a section that holds unknown fields, so that the rest is checked too. */
+/** Reads a section in spite of unknown fields, so that the rest of it is checked too. */
 import type { z } from "zod";
 import { type Path, withValue } from "./tree.ts";
 

@@ -109,8 +109,8 @@ export const sections: { readonly [K in keyof FileShape]-?: z.ZodType<FileShape[
     .meta({
       title: "list of ietf | x-delta | x-epoch | draft-03",
       description:
-        "Shapes of the RateLimit headers. `x-delta`, `x-epoch` and `draft-03` use the same names: " +
-        "at most one of them.",
+        "Shapes of the RateLimit headers. `x-delta`, `x-epoch` and `draft-03` use the same " +
+        "names: at most one of them.",
     }),
   keys_max: wholeNumberField(1, KEYS_MAX_MAX)
     .prefault(100_000)

@@ -79,7 +79,8 @@ export const REFUSED_SECTIONS: readonly Refused[] = [
     "Redis in two places",
     minimal("fleet: f", "redis: { url: redis://h, cluster: [redis://i] }"),
     [
-      "a.yaml:4:8: redis: needs exactly one of url, cluster and sentinel; there are url and cluster",
+      "a.yaml:4:8: redis: " +
+        "needs exactly one of url, cluster and sentinel; there are url and cluster",
     ],
   ],
   [
@@ -131,7 +132,8 @@ export const REFUSED_SECTIONS: readonly Refused[] = [
     "header shapes that write the same names",
     minimal("headers: [x-delta, x-epoch]"),
     [
-      "a.yaml:3:10: headers: may hold one of x-delta, x-epoch and draft-03: they share names; got a list",
+      "a.yaml:3:10: headers: " +
+        "may hold one of x-delta, x-epoch and draft-03: they share names; got a list",
     ],
   ],
   [
@@ -148,7 +150,8 @@ export const REFUSED_SECTIONS: readonly Refused[] = [
     "an alias of nothing",
     minimal("fleet: *x"),
     [
-      "a.yaml:3:8: is not usable YAML: Unresolved alias (the anchor must be set before the alias): x",
+      "a.yaml:3:8: is not usable YAML: " +
+        "Unresolved alias (the anchor must be set before the alias): x",
     ],
   ],
   [
