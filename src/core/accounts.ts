@@ -2,14 +2,7 @@
  * The account behind one check: which bucket decides it now, and what is done to it: take, undo, note
  * the outcome, charge.
  */
-import {
-  type Book,
-  type BucketTable,
-  DEFICIT_TICKS,
-  FALLBACK,
-  RECENT,
-  USED_AT,
-} from "./bucket-table.ts";
+import { type Book, type BucketTable, DEFICIT_TICKS, FALLBACK, USED_AT } from "./bucket-table.ts";
 import type { Check } from "./decision.ts";
 import { toTicks } from "./deficit-bucket.ts";
 import { coversExact, spendExact, touchExact } from "./exact-row.ts";
@@ -61,7 +54,8 @@ export class Accounts {
     seat.slot = book.slots.get(check.key) ?? -1;
     seat.footing = this.#footing(seat, now);
     const needsRow = check.cost > 0 && check.cost <= seat.limit.burst;
-    if (seat.slot < 0 && needsRow && seat.footing !== "closed") this.#open(seat, now);
+    if (seat.slot >= 0) this.#parts.table.markUsedAgain(seat.slot);
+    else if (needsRow && seat.footing !== "closed") this.#open(seat, now);
     if (seat.slot >= 0) this.#touch(seat, now);
   }
 
@@ -211,7 +205,6 @@ export class Accounts {
   #touch(seat: Seat, now: InstantUs): void {
     const { table, hybrid, fallback, fleet, health, schedule } = this.#parts;
     const { slot, limit, footing } = seat;
-    table.flags[slot] = (table.flags[slot] as number) | RECENT;
     if (footing === "sole") {
       touchExact(table, slot, limit, now);
     } else if (footing === "hybrid") {

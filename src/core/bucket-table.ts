@@ -24,7 +24,7 @@ export const DEFICIT = 1;
 export const DEFICIT_TICKS = 2;
 export const EXACT_ROW = 3;
 
-/** Flag bits of a row. */
+/** Flag bits of a row. Used again since the hand of the clock last passed. */
 export const RECENT = 1;
 /** On the list of its cadence: has something to say, sooner or later. */
 export const DIRTY = 2;
@@ -107,6 +107,14 @@ export class BucketTable {
     return this.#keys[slot] as string;
   }
 
+  /**
+   * Spares the row when the hand comes by next. A key is not recent by its first use: in a flood of
+   * keys that are used once, every row would be, and the one in use would go with them.
+   */
+  markUsedAgain(slot: number): void {
+    this.flags[slot] = (this.flags[slot] as number) | RECENT;
+  }
+
   /** Takes a free row, zeroed but for the instant. The table must not be full. */
   add(book: Book, limit: Limit, key: string, now: InstantUs): number {
     const slot = this.#free.pop() ?? this.#grow();
@@ -114,7 +122,7 @@ export class BucketTable {
     this.cells.fill(0, start, start + this.#rowFields);
     this.cells[start + USED_AT] = now;
     // A dirty mark belongs to the place on the cadence's list, which the slot keeps.
-    this.flags[slot] = ((this.flags[slot] as number) & DIRTY) | RECENT;
+    this.flags[slot] = (this.flags[slot] as number) & DIRTY;
     this.#books[slot] = book;
     this.#limits[slot] = limit;
     this.#keys[slot] = key;

@@ -69,8 +69,12 @@ const EXACT_MAX = 2 ** 52;
 /** Coarser ticks are tried in this order until the arithmetic fits. */
 const TICKS_US = [1, 1_000, 1_000_000] as const;
 
-/** Below this an interval costs more store calls than it buys accuracy. */
-const INTERVAL_MIN_US = 20_000;
+/**
+ * Bounds of the shortest interval. Where two tokens come faster than the upper one, a shorter
+ * interval still carries several tokens a report; below that it would only cost store calls.
+ */
+const INTERVAL_FLOOR_MIN_US = 5_000;
+const INTERVAL_FLOOR_MAX_US = 20_000;
 
 /**
  * Builds a limit.
@@ -99,11 +103,16 @@ export function defineLimit(spec: LimitSpec): Limit {
     name: spec.name,
     rate,
     mode: spec.mode ?? "hybrid",
-    intervalUs: Math.max(INTERVAL_MIN_US, Math.min(spec.intervalUs, quarterBurstUs)),
+    intervalUs: Math.max(intervalFloorUs(rate), Math.min(spec.intervalUs, quarterBurstUs)),
     fallback: spec.fallback,
     shadow: spec.shadow ?? false,
     overrides: spec.overrides ?? new Map(),
   };
+}
+
+function intervalFloorUs(rate: TokensPerSecond): DurationUs {
+  const twoTokensUs = Math.ceil((2 / rate) * US_PER_SECOND);
+  return Math.max(INTERVAL_FLOOR_MIN_US, Math.min(INTERVAL_FLOOR_MAX_US, twoTokensUs));
 }
 
 /**

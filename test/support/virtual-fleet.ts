@@ -44,7 +44,7 @@ export class VirtualPod {
   isAlive = true;
   admitted = 0;
   denied = 0;
-  readonly held = new Map<number, (decisions: readonly Decision[]) => void>();
+  readonly held: Map<number, (decisions: readonly Decision[]) => void> = new Map();
 
   constructor(index: number, engine: PodLimiter) {
     this.index = index;
@@ -68,7 +68,7 @@ export class VirtualFleet {
   calls = 0;
   now: InstantUs = 0;
   /** Wall clock of the store; steps when moved. */
-  storeClockOffsetUs = 1_700_000_000 * SECOND;
+  storeClockOffsetUs: number = 1_700_000_000 * SECOND;
   readonly #options: Required<VirtualFleetOptions>;
   #events: Event[] = [];
   #order = 0;
