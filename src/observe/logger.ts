@@ -30,12 +30,12 @@ export interface LoggerOptions {
 
 /** Fields that may hold a secret, wherever they stand in what is logged. */
 const SECRETS = ["password", "url", "urls[*]", "authorization"];
-const SECRET_PATHS = SECRETS.flatMap((name) => [name, `*.${name}`, `*.*.${name}`]);
+const SECRET_PATHS = SECRETS.flatMap((name) => [name, `*.${name}`, `*.*.${name}`, `*.*.*.${name}`]);
 
 /**
  * Makes the log.
  *
- * Passwords are left out, and URLs lose the user and password in them, down to three levels deep.
+ * Passwords are left out, and URLs lose the user and password in them, down to four levels deep.
  */
 export function createLogger(options: LoggerOptions): Logger {
   const out = options.destination ?? destination({ fd: 1, sync: true });

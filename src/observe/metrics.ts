@@ -152,6 +152,10 @@ function registerFleet(registry: Registry, figures: () => Figures): void {
     help: "Keys evicted to make room for others.",
     read: single((all) => all.evictedKeys),
   });
+  counter(registry, "lost_tokens_total", {
+    help: "Tokens admitted here whose report was given up, after an outage or a flood of keys.",
+    read: single((all) => all.lostTokens),
+  });
   counter(registry, "reconcile_total", {
     help: "Exchanges with the store, by how they ended.",
     labels: ["outcome"],
