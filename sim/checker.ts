@@ -27,6 +27,12 @@ import type { ExchangeObserver } from "./scheme.ts";
 /** After this many the rest says nothing new. */
 const VIOLATIONS_MAX = 5;
 
+/**
+ * After the store lost state its ledger is wrong until both slots have passed: pods take back what
+ * an older replica never knew. No grant is judged meanwhile.
+ */
+const LEDGER_HEALS_US = 2_000_000;
+
 /** A level is computed in doubles from whole numbers; anything beyond is no rounding. */
 const ROUNDING = 1e-6;
 
@@ -43,6 +49,8 @@ export class Checker implements ExchangeObserver {
   readonly #stock: Map<string, Map<string, Stock>> = new Map();
   readonly #heard: Map<number, { epoch: number; nowUs: InstantUs }> = new Map();
   #amnesia = false;
+  /** Grants are judged from here on, in true time. */
+  #judgesFromUs: InstantUs = 0;
   /** The store's time in the last reply. */
   #lastUs: InstantUs = 0;
 
@@ -77,6 +85,7 @@ export class Checker implements ExchangeObserver {
   /** The store lost state: what it had applied may rightly be applied again. */
   storeForgot(): void {
     this.#amnesia = true;
+    this.#judgesFromUs = this.#nowUs() + LEDGER_HEALS_US;
     this.#stock.clear();
     this.#heard.clear();
   }
@@ -133,7 +142,7 @@ export class Checker implements ExchangeObserver {
       tokens: held + granted,
       untilUs: reply.nowUs + Math.round(stockSeconds * 1e6),
     });
-    if (granted <= 0) return;
+    if (granted <= 0 || this.#nowUs() < this.#judgesFromUs) return;
     let out = 0;
     for (const [other, stock] of holders) {
       if (stock.untilUs < reply.nowUs) holders.delete(other);

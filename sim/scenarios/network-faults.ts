@@ -35,13 +35,13 @@ function roundTrip(ms: number, util: number): Scenario {
   });
 }
 
-function lossy(name: string, loss: number, tokens: number, given: Partial<Scenario>): Scenario {
+function lossy(name: string, loss: number, given: Partial<Scenario>): Scenario {
   return scenarioOf(LINKS, {
     name,
     question: `${loss * 100} % of the messages lost each way: is anything counted twice or never?`,
     link: { ...LAN, loss },
     workload: DOUBLE,
-    verdicts: [excessAtMost(tokens), longRun(), utilisationAtLeast(0.97), duplicatesAbsorbed()],
+    verdicts: [withinBound(), longRun(), utilisationAtLeast(0.97), duplicatesAbsorbed()],
     ...given,
   });
 }
@@ -78,8 +78,8 @@ export const NETWORK_FAULTS: readonly Scenario[] = [
   roundTrip(20, 0.97),
   roundTrip(60, 0.9),
   roundTrip(100, 0.85),
-  lossy("loss-10", 0.1, 60, { tags: ["ci"] }),
-  lossy("loss-30", 0.3, 120, {}),
+  lossy("loss-10", 0.1, { tags: ["ci"] }),
+  lossy("loss-30", 0.3, {}),
   scenarioOf(LINKS, {
     name: "duplicates-and-reordering",
     question: "One message in five comes twice, one in five 30 ms late: is it all applied once?",
@@ -101,7 +101,8 @@ export const NETWORK_FAULTS: readonly Scenario[] = [
         pods: podRange(0, 10),
         way: "from-store",
       })),
-    verdicts: [excessPartOfBurst(0.3), utilisationAtLeast(0.95), duplicatesAbsorbed()],
+    // Half the fleet spends for a second what nobody hears of: no promise is tighter than that.
+    verdicts: [excessPartOfBurst(0.65), utilisationAtLeast(0.95), duplicatesAbsorbed()],
   }),
   scenarioOf(LINKS, {
     name: "hold-and-release",

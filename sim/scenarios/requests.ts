@@ -37,7 +37,7 @@ function small(
     name,
     question: `r = ${rate}/s, b = ${burst} over ${pods} pods: what of it can be used?`,
     pods,
-    durationUs: Math.max(30 * SECOND, 4 * periodUs),
+    durationUs: Math.max(60 * SECOND, 6 * periodUs),
     limits: [limitOf({ rate, burst })],
     workload: traffic("three times r for a third of the time, else nothing", [
       {
@@ -113,12 +113,12 @@ export const REQUESTS: readonly Scenario[] = [
     workload: traffic("1000/s, 100,000 keys", [
       { perSecond: 1000, checks: keys((random) => random.below(100_000)) },
     ]),
-    verdicts: [withinBound(), utilisationAtLeast(0.99), answeredWithin(11_000)],
+    verdicts: [withinBound(), utilisationAtLeast(0.98), answeredWithin(11_000)],
   }),
-  small("small-1-over-20", { rate: 1, burst: 1, pods: 20, util: 0.6 }),
+  small("small-1-over-20", { rate: 1, burst: 1, pods: 20, util: 0.5 }),
   small("small-10-over-20", { rate: 10, burst: 10, pods: 20, util: 0.9 }),
-  small("small-50-over-20", { rate: 50, burst: 50, pods: 20, util: 0.97 }),
-  small("small-200-over-20", { rate: 200, burst: 200, pods: 20, util: 0.98 }),
+  small("small-50-over-20", { rate: 50, burst: 50, pods: 20, util: 0.95 }),
+  small("small-200-over-20", { rate: 200, burst: 200, pods: 20, util: 0.97 }),
   small("small-1-b10-over-3", { rate: 1, burst: 10, pods: 3, util: 0.9 }),
   scenarioOf(SMALL, {
     name: "user-burst",
@@ -137,6 +137,6 @@ export const REQUESTS: readonly Scenario[] = [
         checks: ONE_CHECK,
       })),
     ),
-    verdicts: [excessAtMost(0), utilisationAtLeast(0.99), answeredWithin(11_000)],
+    verdicts: [excessAtMost(0), utilisationAtLeast(0.98), answeredWithin(11_000)],
   }),
 ];
