@@ -134,7 +134,8 @@ class Run {
     await this.stopAsked.done;
     const steps = [...this.leavingSteps(), ...this.closingSteps()];
     for (const { name, error } of await drain(steps, this.config.drainTimeoutUs, this.clock)) {
-      this.log.warn({ step: name, err: error }, "a step of the stop did not end well");
+      const detail = error instanceof Error ? error.message : "out of time";
+      this.log.warn({ step: name, detail }, "a step of the stop did not end well");
     }
     const untold = this.loop.figures().limits.reduce((sum, limit) => sum + limit.unreconciled, 0);
     if (untold > 0) this.log.warn({ tokens: untold }, "the store was not told of all admissions");

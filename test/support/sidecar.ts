@@ -23,6 +23,8 @@ export interface SidecarOptions {
   readonly extra?: string;
   /** Path of the HTTP socket; by default one in the sidecar's own folder. */
   readonly socket?: string;
+  /** Port of the decision API; a free one by default. */
+  readonly httpPort?: number;
   /** Resolve when the process runs, without waiting for readiness. */
   readonly unready?: boolean;
 }
@@ -56,7 +58,7 @@ process.on("exit", () => {
 
 /** Starts a sidecar and waits until it is ready. @throws When it ends or stays unready. */
 export async function startSidecar(options: SidecarOptions): Promise<Sidecar> {
-  const sidecar = new Sidecar(options, await freePort(), await freePort());
+  const sidecar = new Sidecar(options, options.httpPort ?? (await freePort()), await freePort());
   started.add(sidecar);
   if (options.unready !== true) await sidecar.ready();
   return sidecar;
@@ -76,7 +78,7 @@ export class Sidecar {
   readonly folder: string;
   readonly socket: string;
   readonly exited: Promise<Exit>;
-  private readonly httpPort: number;
+  readonly httpPort: number;
   private readonly opsPort: number;
   private readonly child: ChildProcess;
   private readonly agent = new Agent({ keepAlive: true, maxSockets: 64 });
