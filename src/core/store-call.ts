@@ -1,0 +1,112 @@
+/**
+ * Calls that decide in the store: `take` (exact mode) spends tokens for single checks, `lease`
+ * (leased mode) hands tokens to a pod beforehand.
+ *
+ * Unlike a batch of reports a call is sent once and never again: a lost take loses its tokens, a lost
+ * grant lapses with its lease slot. Entries are doubles in a fixed order, as in `exchange.ts`, but of
+ * differing length: each begins with its fixed fields and a count of what follows.
+ */
+import type { Limit } from "./limit.ts";
+import type { DurationUs, InstantUs } from "./units.ts";
+
+/** Length of a lease slot; slot number j ends at store time j * LEASE_SLOT_US. */
+export const LEASE_SLOT_US: DurationUs = 500_000;
+/** A grant goes to the third slot end from now on, so it lives 1 to 1.5 of this. */
+export const LEASE_US: DurationUs = 1_000_000;
+
+/** Fields with which the entry of either kind of call begins. */
+export const CALL = {
+  refill: 0,
+  period: 1,
+  tickUs: 2,
+  burst: 3,
+  maxDebt: 4,
+  intervalSeconds: 5,
+  /** Part of the burst that an absent key starts with after a data loss; 0 is strict. */
+  lost: 6,
+  /** Tokens asked for since the last call of this key, admitted or not. */
+  demand: 7,
+} as const;
+
+/** Further fields of a take, followed by `runs` pairs of cost and count, decided in order. */
+export const TAKE = {
+  ...CALL,
+  /** Tokens of an earlier take that were not used, and the store time of that take, us. */
+  giveBack: 8,
+  takenAt: 9,
+  runs: 10,
+} as const;
+export const TAKE_FIELDS = 11;
+export const RUN_FIELDS = 2;
+
+/** Fields of a reply to a take, followed by one number per run: how many of it were admitted. */
+export const TAKE_REPLY = {
+  /** Level afterwards, less what is out as stock of hybrid pods; tokens. */
+  level: 0,
+  /** Smallest cost that was denied; 0 when none was. */
+  deniedCost: 1,
+  /** Store time at which the denied cost may be asked for again, us; 0 when none was denied. */
+  retryAt: 2,
+} as const;
+export const TAKE_REPLY_FIELDS = 3;
+
+/** Further fields of a lease, followed by `reports` triples of slot number, spent and returned. */
+export const LEASE = {
+  ...CALL,
+  /** Tokens that waiting checks lack; nothing is granted below the smallest waiting cost `unit`. */
+  need: 8,
+  unit: 9,
+  /** Tokens wished for, at least `need`; 0 for a call that only reports. */
+  want: 10,
+  /** Seconds since the last call of this key; negative for the first. */
+  elapsedSeconds: 11,
+  /** This pod's own decayed demand and the store time of the reply that told it; 0 for none. */
+  ownDemand: 12,
+  repliedAt: 13,
+  /** Seconds between two prefetches of one pod while the key is scarce. */
+  cycleSeconds: 14,
+  /** Level below which a partial grant comes with a ticket, tokens. */
+  low: 15,
+  reports: 16,
+} as const;
+export const LEASE_FIELDS = 17;
+export const LEASE_REPORT_FIELDS = 3;
+
+/** Fields of a reply to a lease. */
+export const LEASE_REPLY = {
+  granted: 0,
+  /** The slot that the grant belongs to. */
+  slot: 1,
+  /** Level afterwards, less stock of hybrid pods; tokens. */
+  level: 2,
+  activePods: 3,
+  ownDemand: 4,
+  /** Store time at which to ask again, us; 0 for at once. */
+  retryAt: 5,
+} as const;
+export const LEASE_REPLY_FIELDS = 6;
+
+/** Most entries of one call. */
+export const CALL_ENTRIES_MAX = 128;
+
+export interface StoreCall {
+  readonly kind: "take" | "lease";
+  /** Tells this pod's calls apart; never used again. */
+  readonly id: number;
+  readonly lane: number;
+  /** Epoch of the lane as last heard, and the reference for its clock, as in a batch. */
+  readonly epoch: number;
+  readonly heardAtUs: InstantUs;
+  readonly heardAgoUs: DurationUs;
+  readonly limits: readonly Limit[];
+  readonly keys: readonly string[];
+  /** All entries, one behind the other. */
+  readonly entries: Float64Array;
+}
+
+export interface StoreCallReply {
+  readonly nowUs: InstantUs;
+  readonly epoch: number;
+  /** All entries of the reply, one behind the other, in the order of the call. */
+  readonly entries: Float64Array;
+}
