@@ -1,0 +1,172 @@
+/**
+ * One sidecar as the load generator sees it: a few kept-alive connections to its Unix socket, over
+ * which every check is one `POST /v1/check`.
+ *
+ * A request goes to the connection with the fewest unanswered ones. With connections to spare that
+ * is an idle one; else requests are pipelined, and the sidecar answers them in order.
+ */
+import { connect, type Socket } from "node:net";
+import type { InstantUs } from "../src/core/units.ts";
+import { AnswerReader } from "./answer-reader.ts";
+import { OUTCOME, SOURCES } from "./journal.ts";
+import { monotonicUs } from "./monotonic.ts";
+import { Pace } from "./pace.ts";
+
+/** Enough that a check which is held for a few ms delays no other one at the rates of a harness. */
+const CONNECTIONS = 16;
+
+/** Unanswered requests of one sidecar; beyond it requests fail unsent, as a full backlog's do. */
+const UNANSWERED_MAX = 5_000;
+
+const RECONNECT_AFTER_US = 100_000;
+
+const NO_SOURCE = SOURCES.indexOf("none");
+
+/** Told about each request once: outcome and source as in a record of the journal. */
+export type Settled = (
+  pod: number,
+  dueUs: InstantUs,
+  sentUs: InstantUs,
+  outcome: number,
+  source: number,
+) => void;
+
+interface Unanswered {
+  readonly dueUs: InstantUs;
+  readonly sentUs: InstantUs;
+}
+
+export class PodTarget {
+  readonly pod: number;
+  readonly pace: Pace;
+  readonly #lines: readonly Line[];
+  readonly #request: string;
+  readonly #settled: Settled;
+  readonly #socket: string;
+
+  constructor(pod: number, socket: string, perSecond: number, request: string, settled: Settled) {
+    this.pod = pod;
+    this.#socket = socket;
+    this.#request = request;
+    this.#settled = settled;
+    // The golden ratio spreads the phases of any number of pods.
+    this.pace = new Pace(monotonicUs(), perSecond, (pod * 0.618_034) % 1);
+    this.#lines = Array.from({ length: CONNECTIONS }, () => new Line(this.#settle));
+    for (const line of this.#lines) line.open(socket);
+  }
+
+  get unanswered(): number {
+    return this.#lines.reduce((sum, line) => sum + line.unanswered.length, 0);
+  }
+
+  /** Sends everything that is due. */
+  send(nowUs: InstantUs): void {
+    for (let dueUs = this.pace.next(nowUs); dueUs !== undefined; dueUs = this.pace.next(nowUs)) {
+      const line = this.#freest(nowUs);
+      if (line === undefined) this.#settled(this.pod, dueUs, nowUs, OUTCOME.failed, NO_SOURCE);
+      else line.add({ dueUs, sentUs: nowUs }, this.#request);
+    }
+    for (const line of this.#lines) line.flush();
+  }
+
+  /** Offers nothing any more and gives up what is unanswered. */
+  drop(): void {
+    for (const line of this.#lines) line.end();
+  }
+
+  readonly #settle = (request: Unanswered, outcome: number, source: number): void => {
+    this.#settled(this.pod, request.dueUs, request.sentUs, outcome, source);
+  };
+
+  #freest(nowUs: InstantUs): Line | undefined {
+    let best: Line | undefined;
+    let total = 0;
+    for (const line of this.#lines) {
+      if (!line.isOpen) line.reopen(this.#socket, nowUs);
+      total += line.unanswered.length;
+      if (!line.isOpen || (best !== undefined && best.unanswered.length <= line.unanswered.length))
+        continue;
+      best = line;
+    }
+    return total < UNANSWERED_MAX ? best : undefined;
+  }
+}
+
+/** One connection with its unanswered requests, oldest first. */
+class Line {
+  unanswered: Unanswered[] = [];
+  isOpen = false;
+  readonly #settle: (request: Unanswered, outcome: number, source: number) => void;
+  #socket: Socket | undefined;
+  #outgoing = "";
+  #reopenAtUs: InstantUs = 0;
+
+  constructor(settle: (request: Unanswered, outcome: number, source: number) => void) {
+    this.#settle = settle;
+  }
+
+  open(path: string): void {
+    const socket = connect(path);
+    const reader = new AnswerReader((status, body) => this.#answered(status, body));
+    this.#socket = socket;
+    this.isOpen = true;
+    socket.on("data", (chunk: Buffer) => {
+      try {
+        reader.push(chunk);
+      } catch {
+        socket.destroy();
+      }
+    });
+    // An error is followed by `close`, which says all there is to know.
+    socket.on("error", () => {});
+    socket.on("close", () => this.#closed(socket));
+  }
+
+  reopen(path: string, nowUs: InstantUs): void {
+    if (nowUs >= this.#reopenAtUs) this.open(path);
+  }
+
+  add(request: Unanswered, bytes: string): void {
+    this.unanswered.push(request);
+    this.#outgoing += bytes;
+  }
+
+  flush(): void {
+    if (this.#outgoing === "") return;
+    this.#socket?.write(this.#outgoing, "latin1");
+    this.#outgoing = "";
+  }
+
+  end(): void {
+    this.#reopenAtUs = Number.POSITIVE_INFINITY;
+    this.#socket?.destroy();
+  }
+
+  #answered(status: number, body: string): void {
+    const request = this.unanswered.shift();
+    if (request === undefined) throw new Error("an answer to no request");
+    if (status !== 200) {
+      this.#settle(request, OUTCOME.failed, NO_SOURCE);
+      return;
+    }
+    const outcome = body.startsWith('{"allowed":true') ? OUTCOME.admitted : OUTCOME.denied;
+    this.#settle(request, outcome, sourceIn(body));
+  }
+
+  #closed(socket: Socket): void {
+    if (this.#socket !== socket) return;
+    this.isOpen = false;
+    this.#reopenAtUs = Math.max(this.#reopenAtUs, monotonicUs() + RECONNECT_AFTER_US);
+    const lost = this.unanswered;
+    this.unanswered = [];
+    this.#outgoing = "";
+    for (const request of lost) this.#settle(request, OUTCOME.failed, NO_SOURCE);
+  }
+}
+
+function sourceIn(body: string): number {
+  const at = body.indexOf('"source":"') + 10;
+  if (body.startsWith("local", at)) return 0;
+  if (body.startsWith("store", at)) return 1;
+  return body.startsWith("fallback", at) ? 2 : NO_SOURCE;
+}
