@@ -5,7 +5,7 @@
  */
 import type { Redis } from "ioredis";
 import { expect } from "vitest";
-import type { Batch, BatchReply } from "../../src/core/exchange.ts";
+import type { Batch, BatchReply, Roster } from "../../src/core/exchange.ts";
 import { groupOfKey } from "../../src/core/exchange.ts";
 import type { Limit } from "../../src/core/limit.ts";
 import type { Coordinator } from "../../src/ports/coordinator.ts";
@@ -149,10 +149,21 @@ export class BothStores {
   }
 
   async heartbeat(podId: string, incarnation: string): Promise<void> {
+    await this.roster(podId, incarnation);
+  }
+
+  /** One heartbeat and what both told. */
+  async roster(podId: string, incarnation: string): Promise<Roster> {
     const { redis, embedded } = await this.process(podId, incarnation);
     const terms = { timeoutUs: 5 * SECOND, silentAfterUs: 2_500 * MS };
-    expect(await redis.heartbeat(terms)).toEqual(await embedded.heartbeat(terms));
+    const roster = await redis.heartbeat(terms);
+    expect(roster).toEqual(await embedded.heartbeat(terms));
     await this.compareLane(0);
+    return roster;
+  }
+
+  laneOf(key: string): number {
+    return laneOf(key);
   }
 
   async leave(podId: string, incarnation: string): Promise<void> {

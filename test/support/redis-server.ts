@@ -161,7 +161,7 @@ function answersPing(port: number): Promise<boolean> {
     };
     socket.setTimeout(1_000, () => end(false));
     socket.on("connect", () => socket.write("PING\r\n"));
-    socket.on("data", (data) => end(data.toString().startsWith("+PONG")));
+    socket.on("data", (data) => end(/^(\+PONG|-NOAUTH)/.test(data.toString())));
     socket.on("error", () => end(false));
     socket.on("close", () => end(false));
   });
