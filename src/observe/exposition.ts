@@ -30,8 +30,8 @@ function qualityOf(parameters: readonly string[]): number {
 /**
  * A registry that renders the same metrics as OpenMetrics.
  *
- * OpenMetrics names a counter without `_total`, and prom-client renames a metric where it stands. So
- * the twin holds objects that inherit everything from the metric except what is set on them.
+ * OpenMetrics names a counter without `_total`, and prom-client renames a metric where it stands.
+ * So the twin holds objects that inherit everything from the metric except what is set on them.
  */
 export function openMetricsTwin(registry: Registry): Registry<OpenMetricsContentType> {
   const twin = new Registry<OpenMetricsContentType>();

@@ -2,8 +2,8 @@
  * The log: one JSON object a line on standard output.
  *
  * Whatever a caller or the store sent is in there as data. JSON escapes the control characters of
- * ASCII; those that follow it (DEL, C1) and the line separators of Unicode are escaped here, because
- * terminals and log collectors act on them too.
+ * ASCII; those that follow it (DEL, C1) and the line separators of Unicode are escaped here,
+ * because terminals and log collectors act on them too.
  */
 import { destination, type LevelWithSilent, type Logger, pino, stdTimeFunctions } from "pino";
 

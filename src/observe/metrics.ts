@@ -2,14 +2,15 @@
  * The metrics of the sidecar.
  *
  * Nothing is counted here: the engine and the front doors keep plain numbers, and each metric reads
- * them when it is scraped. So a limit shows up with zeros as soon as it is configured and is gone as
- * soon as it is not, and no label can hold a key, because no key ever comes this way.
+ * them when it is scraped. So a limit shows up with zeros as soon as it is configured and is gone
+ * as soon as it is not, and no label can hold a key, because no key ever comes this way.
  */
-import { collectDefaultMetrics, Registry } from "prom-client";
+import { Registry } from "prom-client";
 import { type Figures, type LimitFigures, OUTCOMES, SOURCES } from "../core/tally.ts";
 import type { DurationCounts } from "./duration-counts.ts";
 import { durationHistogram } from "./duration-histogram.ts";
 import { openMetricsTwin, prefersOpenMetrics } from "./exposition.ts";
+import { registerProcessMetrics } from "./process-metrics.ts";
 import { counter, gauge, type Reading } from "./scraped-metric.ts";
 
 /** The doors through which checks come, as the `transport` label names them. */
@@ -44,7 +45,7 @@ export function createMetrics(view: MetricsView): Metrics {
   let figures: Figures | undefined;
   const current = (): Figures => figures ?? view.figures();
 
-  collectDefaultMetrics({ register: registry });
+  registerProcessMetrics(registry);
   registerLimits(registry, () => current().limits);
   registerDurations(registry, view);
   registerFleet(registry, current);
