@@ -3,7 +3,7 @@
  *
  * `POST /v1/check` is the hot path: when the pod decides by itself, which is the rule, everything
  * from the last byte of the body to the answer happens in one call without a promise. A check that
- * waits for the store is answered when its promise settles; Node keeps the answers of one connection
+ * waits for the store is answered when its promise settles; Node keeps the answers of a connection
  * in order meanwhile, and drops the answer of a connection that is gone.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";

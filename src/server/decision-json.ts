@@ -19,7 +19,7 @@ export function speakingDecision(decisions: readonly Decision[]): Decision {
   return tightest(certain.length > 0 ? certain : decisions);
 }
 
-/** The answer to one check-body: the speaking decision and, when asked for, one result per check. */
+/** The answer to a check-body: the speaking decision and, when asked for, a result per check. */
 export function checkJson(
   speaking: Decision,
   decisions: readonly Decision[],

@@ -65,7 +65,7 @@ function appendIetf(out: string[], speaking: Decision, decisions: readonly Decis
   out.push("RateLimit", `${text.rateLimit}${speaking.remaining}${t}`);
 }
 
-/** Every limit of the check once, in order: the policy of an answer does not depend on its verdict. */
+/** Every limit of the check once, in order: the policy does not depend on the verdict. */
 function policies(decisions: readonly Decision[]): string {
   return [...new Set(decisions.map((decision) => textOf(decision.limit).policy))].join(", ");
 }

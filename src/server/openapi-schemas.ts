@@ -43,8 +43,8 @@ const decisionProperties = {
   },
   reset_after_ms: milliseconds("Time until the bucket is full."),
   retry_after_ms: milliseconds(
-    "0 when allowed; else the shortest wait after which the same check could pass. Absent when it " +
-      "never can (`reason` is `cost_exceeds_burst`).",
+    "0 when allowed; else the shortest wait after which the same check could pass. Absent when " +
+      "it never can (`reason` is `cost_exceeds_burst`).",
   ),
   source: {
     enum: ["local", "store", "fallback"],

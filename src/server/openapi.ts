@@ -133,8 +133,8 @@ const DESCRIPTION = `
 A rate limiter beside every pod that keeps one limit for the whole fleet.
 
 A denial is a decision and is answered with 200 unless \`deny_status=429\` asks otherwise, so that
-"denied" can never be taken for "broken". Bodies are UTF-8 whatever Content-Type says; unknown fields
-are ignored; of a field that is given twice the last one counts. Keys are taken exactly as given.
+"denied" can never be taken for "broken". Bodies are UTF-8 whatever Content-Type says; unknown
+fields are ignored; of a field that is given twice the last one counts. Keys are taken as given.
 HEAD on a path that decides is answered 405, OPTIONS 204 with \`Allow\`; neither spends anything.
 `.trim();
 

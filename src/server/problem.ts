@@ -1,11 +1,11 @@
 /**
  * Refusals of the HTTP side as values: RFC 9457 problem details.
  *
- * A problem is made where the fault is seen and turned into an answer in one place, so that no error
- * object, and with it no stack trace, can reach a caller.
+ * A problem is made where the fault is seen and turned into an answer in one place, so that no
+ * error object, and with it no stack trace, can reach a caller.
  */
 
-/** Problem types registered by the RateLimit headers draft (draft-ietf-httpapi-ratelimit-headers). */
+/** A problem type that draft-ietf-httpapi-ratelimit-headers registers. */
 const REDUCED_CAPACITY =
   "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity";
 

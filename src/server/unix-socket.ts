@@ -1,9 +1,9 @@
 /**
  * Taking a path for a Unix socket, whatever the last process left there.
  *
- * The server binds to a temporary name beside the path; the socket gets its mode and is renamed over
- * the path. So a client never sees a socket with the wrong mode, and a stale one is replaced without
- * a moment in which there is none. What is not a stale socket is never touched. Two processes that
+ * The server binds to a temporary name beside the path; the socket gets its mode and is renamed
+ * over the path. So a client never sees a socket with the wrong mode, and a stale one is replaced
+ * without a moment in which there is none. What is not a stale socket is never touched. Two processes that
  * start in the same instant on one stale socket can still both succeed, the later one keeping the
  * name: a lock file would close that gap and leave a second kind of stale file behind.
  */
@@ -24,8 +24,8 @@ const BIND_ATTEMPTS_MAX = 8;
 export interface SocketClaim {
   readonly path: string;
   /**
-   * Removes the socket if it is still the one that was bound. To be called before the server closes:
-   * until then the inode cannot be given to another file.
+   * Removes the socket if it is still the one that was bound. To be called before the server
+   * closes: until then the inode cannot be given to another file.
    */
   release(): void;
 }

@@ -1,9 +1,9 @@
 /** Speaking HTTP to a listener under test, over one kept connection or as raw bytes. */
 import { Agent, type IncomingHttpHeaders, request } from "node:http";
 import { connect, type Socket } from "node:net";
+import type { Decider } from "../../src/ports/decider.ts";
 import { createHttpApi, type HttpApiOptions } from "../../src/server/http-api.ts";
 import { type HttpListener, listenHttp } from "../../src/server/listener.ts";
-import type { ExactDecider } from "./exact-decider.ts";
 
 /** Members of the bodies that the API answers with; a test says what it expects of them. */
 export interface AnswerBody {
@@ -88,7 +88,7 @@ export interface Served {
 }
 
 export async function serve(
-  decider: ExactDecider,
+  decider: Decider,
   options: Partial<HttpApiOptions> = {},
 ): Promise<Served> {
   const faults: unknown[] = [];
