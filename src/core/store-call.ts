@@ -30,7 +30,14 @@ export const CALL = {
 
 /** Further fields of a take, followed by `runs` pairs of cost and count, decided in order. */
 export const TAKE = {
-  ...CALL,
+  refill: 0,
+  period: 1,
+  tickUs: 2,
+  burst: 3,
+  maxDebt: 4,
+  intervalSeconds: 5,
+  lost: 6,
+  demand: 7,
   /** Tokens of an earlier take that were not used, and the store time of that take, us. */
   giveBack: 8,
   takenAt: 9,
@@ -52,7 +59,14 @@ export const TAKE_REPLY_FIELDS = 3;
 
 /** Further fields of a lease, followed by `reports` triples of slot number, spent and returned. */
 export const LEASE = {
-  ...CALL,
+  refill: 0,
+  period: 1,
+  tickUs: 2,
+  burst: 3,
+  maxDebt: 4,
+  intervalSeconds: 5,
+  lost: 6,
+  demand: 7,
   /** Tokens that waiting checks lack; nothing is granted below the smallest waiting cost `unit`. */
   need: 8,
   unit: 9,
