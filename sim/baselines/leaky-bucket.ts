@@ -3,8 +3,7 @@
  *
  * Rule: excess = max(0, excess - r * passed ms) + cost; deny when it is above the burst. Source:
  * nginx limit_req (ngx_http_limit_req_module.c), which counts thousandths of a request and whole
- * milliseconds; without `delay` nothing queues. The first request of a rest does not count, so b + 1
- * pass at once.
+ * milliseconds. The first request after a rest does not count, so b + 1 pass at once.
  */
 import type { InstantUs } from "../../src/core/units.ts";
 import { ALLOWED, type Scheme } from "../scheme.ts";

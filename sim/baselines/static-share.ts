@@ -6,10 +6,16 @@
  * 016c0c8; refill divided, `max_tokens` not), Mimir and Loki (limit by ring members), NGINX Ingress
  * (limit by pods).
  *
- * All pods see the same count, as informers of one cluster do; a bucket is first filled by the true
+ * All pods see the same count, as informers of one cluster do. A bucket is first filled by the true
  * count, which is the kinder reading: a new pod brings b/N and not b/(what N was).
  */
-import { type FleetLag, NO_STORE, type NodeContext, type Scheme } from "../scheme.ts";
+import {
+  type FleetLag,
+  NO_STORE,
+  type NodeContext,
+  type Scheme,
+  type SchemeNode,
+} from "../scheme.ts";
 import { LocalBucket } from "./local-bucket.ts";
 import { PodBuckets } from "./pod-buckets.ts";
 
@@ -20,9 +26,40 @@ interface StaticShare {
   readonly burst: "divided" | "whole";
 }
 
-/** The count that all pods of a run believe in. */
-interface SharedCount {
-  pods: number;
+/** The count that all pods of a run believe in, and who wants to know of changes. */
+class SharedCount {
+  readonly #factor: number;
+  readonly #changed: (() => void)[] = [];
+  #pods = 0;
+
+  /** @param factor - What is believed, as a part of the truth. */
+  constructor(factor: number) {
+    this.#factor = factor;
+  }
+
+  /** Pods to divide by; before anything was noticed, the pods there are. */
+  get pods(): number {
+    return this.believed(this.#pods);
+  }
+
+  believed(pods: number): number {
+    return Math.max(1, Math.round(pods * this.#factor));
+  }
+
+  /** Before the first request the fleet is put up pod by pod, and nobody has missed anything. */
+  begin(pods: number): void {
+    if (this.#pods === 0) this.#pods = pods;
+  }
+
+  notice(pods: number): void {
+    if (pods === this.#pods) return;
+    this.#pods = pods;
+    for (const changed of this.#changed) changed();
+  }
+
+  onChange(changed: () => void): void {
+    this.#changed.push(changed);
+  }
 }
 
 function staticShare({ name, rule, lag, burst }: StaticShare): Scheme {
@@ -31,45 +68,35 @@ function staticShare({ name, rule, lag, burst }: StaticShare): Scheme {
     rule,
     source: "Envoy local_cluster_rate_limit, Mimir, NGINX Ingress",
     start({ podsFactor }) {
-      const count: SharedCount = { pods: 0 };
-      return {
-        store: NO_STORE,
-        node(context) {
-          const believed = (pods: number): number => Math.max(1, Math.round(pods * podsFactor));
-          const burstPart = (pods: number): number => (burst === "whole" ? 1 : 1 / pods);
-          const buckets = new PodBuckets(context.limits, (limit, nowUs) => {
-            const born = believed(context.livePods());
-            const bucket = new LocalBucket(limit, nowUs, 1, burstPart(born));
-            bucket.divide(nowUs, 1 / believed(count.pods), burstPart(born));
-            return bucket;
-          });
-          watch(context, lag, count, (pods) => {
-            buckets.divide(context.nowUs(), 1 / believed(pods), burstPart(believed(pods)));
-          });
-          return {
-            request: (checks, answer) => answer(buckets.decide(context.nowUs(), checks)),
-            inspect: () => ({ pods: believed(count.pods), share: 1 / believed(count.pods) }),
-          };
-        },
-      };
+      const count = new SharedCount(podsFactor);
+      return { store: NO_STORE, node: (context) => shareNode(context, count, lag, burst) };
     },
   };
 }
 
-/** A new pod takes over what the others believe; afterwards all follow the fleet with the lag. */
-function watch(
+function shareNode(
   context: NodeContext<unknown>,
-  lag: FleetLag,
   count: SharedCount,
-  changed: (pods: number) => void,
-): void {
+  lag: FleetLag,
+  burst: StaticShare["burst"],
+): SchemeNode {
+  const burstPart = (pods: number): number => (burst === "whole" ? 1 : 1 / pods);
+  const buckets = new PodBuckets(context.limits, (limit, nowUs) => {
+    count.begin(context.livePods());
+    const bornAmong = count.believed(context.livePods());
+    return new LocalBucket(limit, nowUs, 1 / count.pods, burstPart(bornAmong));
+  });
+  count.onChange(() => buckets.divide(context.nowUs(), 1 / count.pods, burstPart(count.pods)));
+  // A new pod's own first sight is passed over: it takes on what the others believe.
   let isBorn = false;
   context.watchFleet(lag, (pods) => {
-    // At time 0 the fleet is put up pod by pod: no pod has a past to be behind of.
-    if (isBorn || context.nowUs() === 0 || count.pods === 0) count.pods = pods;
-    changed(count.pods);
+    if (isBorn) count.notice(pods);
   });
   isBorn = true;
+  return {
+    request: (checks, answer) => answer(buckets.decide(context.nowUs(), checks)),
+    inspect: () => ({ pods: count.pods, share: 1 / count.pods }),
+  };
 }
 
 const INSTANT: FleetLag = { upUs: 0, downUs: 0 };

@@ -9,7 +9,8 @@ import { ANY_POD, type Arrival, type Workload, type WorkloadRun } from "../workl
 
 /**
  * `none`: again after a fixed short wait. `exponential`: full jitter below a cap that doubles.
- * `retry-after`: exactly when told. `retry-after-jitter`: when told, and up to as long again.
+ * `retry-after`: exactly when the header says, which knows whole seconds only, rounded up.
+ * `retry-after-jitter`: then, or up to as long again later.
  */
 export type Backoff = "none" | "exponential" | "retry-after" | "retry-after-jitter";
 
@@ -20,7 +21,7 @@ export interface RetryStorm {
   readonly backoff: Backoff;
   /** Attempts before a task is given up. */
   readonly attemptsMax?: number;
-  /** Wait of `none`, first cap of `exponential`, least wait of the others. */
+  /** Wait of `none`, first cap of `exponential`. */
   readonly waitUs?: DurationUs;
   readonly limit?: number;
   readonly key?: string;
@@ -72,7 +73,8 @@ class Clients implements WorkloadRun {
   #wait(attempt: number, retryAfterUs: DurationUs): DurationUs {
     const { backoff, waitUs } = this.#storm;
     // Not finite: this request can never pass. A client that retries all the same waits longest.
-    const told = Math.min(BACKOFF_MAX_US, Math.max(waitUs, retryAfterUs));
+    const seconds = Math.max(1, Math.ceil(retryAfterUs / 1e6));
+    const told = Math.min(BACKOFF_MAX_US, seconds * 1e6);
     switch (backoff) {
       case "none":
         return waitUs;
