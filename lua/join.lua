@@ -51,7 +51,8 @@ end
 redis.call("ZADD", pods_key, decimal(now), member)
 redis.call("ZREMRANGEBYSCORE", pods_key, "-inf", decimal(now - timeout))
 -- Heard in the future: the lane's record was lost and with it the clock. They count from now on.
-local ahead = redis.call("ZRANGEBYSCORE", pods_key, "(" .. decimal(now), "+inf", "LIMIT", 0, AHEAD_MAX)
+local after_now = "(" .. decimal(now)
+local ahead = redis.call("ZRANGEBYSCORE", pods_key, after_now, "+inf", "LIMIT", 0, AHEAD_MAX)
 for i = 1, #ahead do redis.call("ZADD", pods_key, decimal(now), ahead[i]) end
 local silent = redis.call("ZCOUNT", pods_key, "-inf", decimal(now - silent_after))
 

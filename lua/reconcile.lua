@@ -7,21 +7,22 @@ caller may send it again after a lost reply.
 
 KEYS[1]   aliquot:{lane}:fleet:meta                       the lane's record (lib/lane.lua)
 KEYS[2]   aliquot:{lane}:fleet:seq:pod:incarnation        last sequence number, the one before, when
-KEYS[3..] aliquot:{group}:fleet:limit:digest              one key state per entry (lib/key-state.lua)
+KEYS[3..] aliquot:{group}:fleet:limit:digest              a key state per entry (lib/key-state.lua)
 
 ARGV[1]   8 doubles: time in us, or below 0 for the clock of this server; sequence number, from 1;
           epoch the pod knows, 0 for none; heard_at, time of the last reply heard in this lane, us,
           0 for none; heard_ago, us since the call it answered was sent; tolerance of the clock, us;
           pods, at least 1; hold, the part of the refill held back, 0 to below 1
-ARGV[2]   19 doubles per entry: refill, period, tick us, burst, interval s, max debt, cold, lost 0..1,
-          consumed (may be negative), demand, elapsed s, registered, held, own demand,
-          replied at us, gap s, round trip s, want, flow; tokens where no unit is said
+ARGV[2]   19 doubles per entry: refill, period, tick us, burst, interval s, max debt, cold (over all
+          pods), lost 0..1, consumed (may be negative), demand, elapsed s, registered, held,
+          own demand, replied at us, gap s, round trip s, want, flow; tokens where no unit is said
 
 All doubles are little-endian and finite; the caller checks that.
 
-Returns   4 doubles: corrected time us, epoch, sequence number applied before this batch, repeated 0|1
-          then 11 doubles per entry: level, available, flow rate tokens/s, target, granted, share 0..1,
-          own demand, active pods, stock s, clipped, damaged 0|1; tokens where no unit is said
+Returns   4 doubles: corrected time us, epoch, sequence number applied before this batch,
+          repeated 0|1; then 11 doubles per entry: level, available, flow rate tokens/s, target,
+          granted, share 0..1, own demand, active pods, stock s, clipped, damaged 0|1; tokens where
+          no unit is said
 Errors    none of its own, and none after the first write. A value that cannot be read is replaced.
 
 Production sends no time: one clock decides, whatever the skew between nodes.

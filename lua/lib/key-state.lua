@@ -1,16 +1,16 @@
 -- @include numbers.lua
 --
--- The state of one limit and key: one value for all modes, loaded and advanced the same way by every
--- script. Any script must: open_key, advance_key, change what it is about, save_key.
+-- The state of one limit and key: one value for all modes, loaded and advanced the same way by
+-- every script. Any script must: open_key, advance_key, change what it is about, save_key.
 --
 -- Value: 16 doubles, all >= 0. Tokens are whole numbers; times are us of the lane's clock.
---    L P b        refill (tokens) per period (ticks), and burst: the limit the state was written for
+--    L P b        refill (tokens) per period (ticks), and burst, of the limit it was written for
 --    D            deficit: tokens missing from a full bucket, times P
 --    t            instant up to which D is refilled; never runs ahead of the lane's clock
---    E C A        decayed sums: demand, consumption (tokens), and call time (s; A/tau = active pods)
+--    E C A        decayed sums: demand, consumption (tokens), call time (s; A/tau = active pods)
 --    O Op tS S    ledger of stock: tokens out since slot start tS, in the slot before, slot length
 --    q            last retry ticket given out (exact and leased mode)
---    o0 o1 o2     tokens out in leases that end at the next, second and third lease slot end after t
+--    o0 o1 o2     tokens out in leases that end at the first, second, third slot end after t
 local KEY_FIELDS = 16
 local KEY_FORMAT = "<dddddddddddddddd"
 

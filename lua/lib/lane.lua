@@ -2,8 +2,8 @@
 --
 -- The meta record of a lane: one clock for all calls, and the memory of data losses.
 --
--- Value: 6 doubles. epoch; created; lost_at (0: nothing was lost); offset; last; members. Times in us.
--- `members` is used by join.lua in lane 0 only. The record lives for 7 days after the last call.
+-- Value: 6 doubles. epoch; created; lost_at (0: nothing was lost); offset; last; members. Times are
+-- us; `members` is used by join.lua in lane 0 only. The record lives for 7 days after a call.
 --
 -- The clock. Redis's clock may step; no key may be refilled for a step, and none may stand still.
 -- corrected time = TIME + offset, and the offset takes up each step: back, seen against the last
@@ -22,7 +22,8 @@ local function open_lane(value, odd, raw, epoch, heard_at, heard_ago, tolerance)
   if m and not (m[1] > 0 and m[2] > 0 and m[3] >= 0 and m[5] >= 0 and m[6] >= 0) then m = nil end
   local lane
   if m then
-    lane = { epoch = m[1], created = m[2], lost_at = m[3], offset = m[4], last = m[5], members = m[6] }
+    lane = { epoch = m[1], created = m[2], lost_at = m[3] }
+    lane.offset, lane.last, lane.members = m[4], m[5], m[6]
     -- Another pod renewed the record after a loss and did not know of it.
     if epoch ~= 0 and epoch ~= lane.epoch and lane.lost_at == 0 then lane.lost_at = lane.created end
   else

@@ -9,7 +9,7 @@ local struct_unpack, struct_pack = struct.unpack, struct.pack
 -- Whole numbers below this are exact in a double; nothing stored may reach it.
 local SAFE = 9007199254740992
 
--- A number as a command wants it: without exponent, which the `..` operator would write from 1e14 on.
+-- A number as a command wants it: without the exponent that the `..` operator writes from 1e14 on.
 local function decimal(x)
   return string.format("%.0f", x)
 end

@@ -1,7 +1,7 @@
 -- @include numbers.lua
 --
--- Reads all keys of a call in one command, before the first write: Redis does not undo a script that
--- fails half way, so nothing may be able to fail once something is written.
+-- Reads all keys of a call in one command, before the first write: Redis does not undo a script
+-- that fails half way, so nothing may be able to fail once something is written.
 
 -- Values of KEYS in order; false for a key that is absent or of another type. The second result
 -- tells the latter: odd[i] is true for a key that exists and is no string. MGET passes over a wrong

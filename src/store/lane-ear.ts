@@ -1,6 +1,7 @@
 /**
- * Remembers the last reply heard in one lane, so that the next call can say how much time has passed
- * since by this pod's monotonic clock. The store needs it to tell a step of its own clock from time.
+ * Remembers the last reply heard in one lane, so that the next call can say how much time has
+ * passed since by this pod's monotonic clock. The store needs it to tell a step of its own clock
+ * from time.
  */
 import type { DurationUs, InstantUs } from "../core/units.ts";
 

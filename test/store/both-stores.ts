@@ -12,54 +12,14 @@ import type { Coordinator } from "../../src/ports/coordinator.ts";
 import { createEmbeddedCoordinator } from "../../src/store/embedded/embedded-coordinator.ts";
 import { EmbeddedStore } from "../../src/store/embedded/embedded-store.ts";
 import { KeyNames } from "../../src/store/redis/keys.ts";
-import {
-  createRedisCoordinator,
-  type RedisCoordinatorOptions,
-} from "../../src/store/redis/redis-coordinator.ts";
 import { unpackDoubles } from "../../src/store/redis/replies.ts";
 import type { RedisServer } from "../support/redis-server.ts";
+import { accessTo, connected } from "./connected.ts";
 import { batchOf, type EntryFields, type Item, ManualClock, MS, SECOND } from "./pod.ts";
 
 export const LANES = 4;
 const FLEET = "model";
 const NAMES = new KeyNames(FLEET, LANES);
-
-/** The access that a coordinator needs to reach a server of a test. */
-export function accessTo(
-  server: RedisServer,
-): Pick<
-  RedisCoordinatorOptions,
-  "topology" | "database" | "username" | "password" | "tls" | "commandTimeoutUs"
-> {
-  const { host, port } = server;
-  return {
-    topology: { kind: "single", server: { host, port } },
-    database: 0,
-    username: undefined,
-    password: undefined,
-    tls: undefined,
-    commandTimeoutUs: 1 * SECOND,
-  };
-}
-
-/** A coordinator that is connected. */
-export async function connected(
-  options: RedisCoordinatorOptions,
-): Promise<ReturnType<typeof createRedisCoordinator>> {
-  let markUp: () => void = () => {};
-  const up = new Promise<void>((resolve) => {
-    markUp = resolve;
-  });
-  const coordinator = createRedisCoordinator({
-    ...options,
-    onConnection: (change) => {
-      options.onConnection?.(change);
-      if (change.up) markUp();
-    },
-  });
-  await up;
-  return coordinator;
-}
 
 interface Process {
   readonly podId: string;

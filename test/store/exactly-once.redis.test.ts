@@ -9,7 +9,8 @@ import type {
 } from "../../src/store/redis/redis-coordinator.ts";
 import { unpackDoubles } from "../../src/store/redis/replies.ts";
 import { type RedisServer, startRedis } from "../support/redis-server.ts";
-import { accessTo, connected, LANES } from "./both-stores.ts";
+import { LANES } from "./both-stores.ts";
+import { accessTo, connected } from "./connected.ts";
 import { batchOf, keysOfLane, limitOf, replyOf } from "./pod.ts";
 import { TcpProxy } from "./tcp-proxy.ts";
 
@@ -120,7 +121,7 @@ describe("a batch is applied exactly once", () => {
     expect(await recorded()).toBe(3);
   });
 
-  it("for each process of a pod by itself: a late batch of the old one disturbs nothing", async () => {
+  it("for each process of a pod: a late batch of the old one disturbs nothing", async () => {
     const old = await coordinator();
     await old.exchange(spend(1, 1));
     await old.exchange(spend(2, 1));

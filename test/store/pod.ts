@@ -1,4 +1,4 @@
-/** A pod as the store sees it: makes batches, remembers what it heard. Shared by the store's tests. */
+/** A pod as the store sees it: limits, entries and batches. Shared by the store's tests. */
 import {
   type Batch,
   type BatchReply,

@@ -1,6 +1,6 @@
 /**
- * Arithmetic that gives the same bits in JavaScript and in Lua: the embedded store and the scripts in
- * `lua/` compute one rule, and a test demands equal bytes. Twin of `lua/lib/numbers.lua`.
+ * Arithmetic that gives the same bits in JavaScript and in Lua: the embedded store and the scripts
+ * in `lua/` compute one rule, and a test demands equal bytes. Twin of `lua/lib/numbers.lua`.
  */
 
 /** The smaller one, as Lua's math.min says it: the first of equals, so -0 and 0 are kept apart. */

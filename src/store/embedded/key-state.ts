@@ -1,9 +1,9 @@
 /**
- * The state of one limit and key, for all modes. Twin of `lua/lib/key-state.lua`, which explains the
- * value and the rules; the order of operations is the same, so that the bytes are.
+ * The state of one limit and key, for all modes. Twin of `lua/lib/key-state.lua`, which explains
+ * the value and the rules; the order of operations is the same, so that the bytes are.
  *
- * One object is loaded, advanced, changed and stored again for each key of a batch; what is kept per
- * key is only the array of sixteen doubles.
+ * One object is loaded, advanced, changed and stored again for each key of a batch; what is kept
+ * per key is only the array of sixteen doubles.
  */
 import type { DurationUs, InstantUs, Tokens } from "../../core/units.ts";
 import { expn, max, min, SAFE } from "./arithmetic.ts";

@@ -1,7 +1,7 @@
 /**
  * Makes the ioredis client. Its defaults suit a cache and not a limiter: it queues while offline,
- * sends commands again after a reconnect and tries for seconds. Here a command is sent once or fails
- * at once, because the engine repeats a batch itself and must know when it was sent.
+ * sends commands again after a reconnect and tries for seconds. Here a command is sent once or
+ * fails at once, because the engine repeats a batch itself and must know when it was sent.
  */
 import { readFileSync } from "node:fs";
 import type { ConnectionOptions } from "node:tls";

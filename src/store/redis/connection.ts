@@ -1,6 +1,6 @@
 /**
- * One client, and what a limiter wants of it on top: every call ends within a bounded time, a server
- * that hangs looks like one that refuses, and the number of unanswered calls is bounded.
+ * One client, and what a limiter wants of it on top: every call ends within a bounded time, a
+ * server that hangs looks like one that refuses, and the number of unanswered calls is bounded.
  *
  * States: `up` between the client's "ready" and "close"; `down` from then on, and from the first
  * failed attempt. A change is told once. A half-open connection (packets dropped, server stopped)

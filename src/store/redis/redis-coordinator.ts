@@ -1,9 +1,9 @@
 /**
- * The coordinator on Redis: batches, heartbeats and leaves become script calls, replies are checked.
+ * The coordinator on Redis: batches, heartbeats, leaves become script calls, replies are checked.
  *
- * A single server (or one behind Sentinel) has four lanes, so that four batches may be under way and
- * each still carries keys of sixteen groups; a cluster has one lane per group, since all keys of a
- * call must lie in one slot.
+ * A single server (or one behind Sentinel) has four lanes, so that four batches may be under way
+ * and each still carries keys of sixteen groups; a cluster has one lane per group, since all keys
+ * of a call must lie in one slot.
  */
 import { randomInt } from "node:crypto";
 import {
@@ -144,8 +144,9 @@ class ScriptCoordinator implements RedisCoordinator {
     const count = batch.keys.length;
     if (count > BATCH_ENTRIES_MAX) throw new RangeError(`a batch of ${count} entries`);
     if (batch.limits.length !== count || batch.entries.length !== count * ENTRY_FIELDS) {
+      const { limits, entries } = batch;
       throw new RangeError(
-        `a batch of ${count} keys, ${batch.limits.length} limits and ${batch.entries.length} numbers`,
+        `a batch of ${count} keys, ${limits.length} limits and ${entries.length} numbers`,
       );
     }
     if (!Number.isSafeInteger(batch.seq) || batch.seq < 1) {
