@@ -32,10 +32,9 @@ export const BANS: readonly Ban[] = [
   {
     call: /\bprocess\.exit\(/,
     instead: "set process.exitCode and let the event loop end, so that nothing is cut off",
-    within: /^(src|sim|bench)\//,
+    within: /^(src|sim|bench|fleet)\//,
     except: {
-      "src/main.ts": "a second signal, and an error that nothing caught, end at once",
-      "src/daemon.ts": "a second signal ends at once",
+      "src/runtime/signals.ts": "a second signal, and an error that nothing caught, end at once",
     },
   },
   {
