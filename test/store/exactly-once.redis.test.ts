@@ -81,7 +81,10 @@ describe("a batch is applied exactly once", () => {
     await lost;
     proxy.losesReplies = false;
     proxy.cut();
-    await expect(unanswered).rejects.toMatchObject({ kind: "unreachable" });
+    await expect(unanswered).rejects.toMatchObject({
+      kind: "unreachable",
+      message: "the connection to Redis was lost",
+    });
     expect(await recorded()).toBe(12);
 
     const again = await untilAnswered(() => pod.exchange(spend(2, 5)));
