@@ -12,6 +12,7 @@ export function applyFault(world: World, fault: Fault): void {
   }
   world.note("fault", faultToLine(fault));
   world.allowFault(fault);
+  if (!["join", "leave", "crash", "bounce"].includes(fault.kind)) world.checker.disturbed();
   begin(world, fault);
 }
 
@@ -68,7 +69,11 @@ function begin(world: World, fault: Exclude<Fault, { kind: "store-failover" }>):
       return;
     case "store-down":
       storeHost.goDown(fault.how);
-      lasting(fault.forUs, () => storeHost.comeUp(fault.how));
+      world.checker.storeAway();
+      lasting(fault.forUs, () => {
+        storeHost.comeUp(fault.how);
+        if (storeHost.up) world.checker.storeBack();
+      });
       return;
     case "store-flap":
       flap(world, fault);
@@ -127,6 +132,7 @@ function failOver(world: World, fault: Of<"store-failover">): void {
     world.note("fault", faultToLine(fault));
     world.allowFault(fault);
     world.checker.storeForgot();
+    world.checker.disturbed();
   });
 }
 

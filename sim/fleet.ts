@@ -31,6 +31,8 @@ export interface FleetParts {
   readonly random: Prng;
   /** Limits in force now, for pods that join. */
   limits(): readonly Limit[];
+  /** A pod has left in good order; named by number and incarnation. */
+  left(life: string): void;
 }
 
 export class Fleet {
@@ -91,6 +93,7 @@ export class Fleet {
     this.#note("leave", `pod ${number}`);
     const gone = (): void => {
       if (pod.host.dead) return;
+      this.#parts.left(`${number}.${pod.host.incarnation}`);
       pod.host.kill();
       this.pods.delete(number);
     };

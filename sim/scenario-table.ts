@@ -3,6 +3,7 @@ import type { Scenario } from "./scenario.ts";
 import { FLEET_CHANGES } from "./scenarios/fleet-changes.ts";
 import { NETWORK_FAULTS } from "./scenarios/network-faults.ts";
 import { REQUESTS } from "./scenarios/requests.ts";
+import { RETRIES } from "./scenarios/retries.ts";
 import { SKEW } from "./scenarios/skew.ts";
 import { STEADY } from "./scenarios/steady.ts";
 import { STORE_FAULTS } from "./scenarios/store-faults.ts";
@@ -11,6 +12,7 @@ export const SCENARIOS: readonly Scenario[] = [
   ...STEADY,
   ...SKEW,
   ...REQUESTS,
+  ...RETRIES,
   ...NETWORK_FAULTS,
   ...STORE_FAULTS,
   ...FLEET_CHANGES,

@@ -1,8 +1,9 @@
 /** All schemes that can be named on the command line. */
 import { aliquotScheme } from "./aliquot-scheme.ts";
+import { ABLATED, BASELINES } from "./baselines/baseline-table.ts";
 import type { Scheme } from "./scheme.ts";
 
-export const SCHEMES: readonly Scheme[] = [aliquotScheme()];
+export const SCHEMES: readonly Scheme[] = [aliquotScheme() as Scheme, ...BASELINES, ...ABLATED];
 
 /** @throws {RangeError} When there is none of that name; the message names them all. */
 export function schemeNamed(name: string): Scheme {

@@ -158,6 +158,8 @@ export interface SchemeSetup {
 /** Sees what goes over the store's counter, on the store host. */
 export interface ExchangeObserver {
   exchanged(pod: number, incarnation: number, batch: Batch, reply: BatchReply): void;
+  /** A pod was told by a heartbeat how many pods there are. */
+  counted(pod: number, incarnation: number, pods: number): void;
 }
 
 /**

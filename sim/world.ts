@@ -93,8 +93,17 @@ export class World {
     this.network = new Network(loop, random.fork("network"), scenario.link);
     this.storeHost = new StoreHost(loop, run.store);
     const { network, storeHost, recorder } = this;
-    const limits = (): readonly Limit[] => this.limits;
-    this.fleet = new Fleet({ loop, network, storeHost, run, recorder, trace, random, limits });
+    this.fleet = new Fleet({
+      loop,
+      network,
+      storeHost,
+      run,
+      recorder,
+      trace,
+      random,
+      limits: () => this.limits,
+      left: (life) => checker.left(life),
+    });
     this.#allowances = scenario.limits.map(() => 0);
     this.#workload = scenario.workload.start({
       random: random.fork("workload"),
@@ -102,7 +111,7 @@ export class World {
       durationUs: scenario.durationUs,
       pods: scenario.pods,
     });
-    checker.watch(() => loop.nowUs);
+    checker.watch(() => loop.nowUs, scenario.terms.podsFactor);
   }
 
   async play(faults: readonly Fault[]): Promise<void> {
@@ -176,8 +185,9 @@ export class World {
     const { checks, client } = arrival;
     const arrivedUs = this.loop.nowUs;
     const ideal = this.recorder.arrived(arrivedUs, number, client, checks);
-    const request = { pod: number, client, checks, ideal };
     const pod = number === ANY_POD ? undefined : this.fleet.pods.get(number);
+    const life = `${number}.${pod?.host.incarnation ?? 0}`;
+    const request = { pod: number, life, client, checks, ideal };
     if (pod === undefined) {
       this.#answered(arrival, request, arrivedUs, { allowed: false, retryAfterUs: 0 });
       return;
@@ -197,17 +207,18 @@ export class World {
 
   #answered(
     arrival: Arrival,
-    request: Parameters<Recorder["answered"]>[1],
+    request: Parameters<Recorder["answered"]>[1] & { readonly life: string },
     arrivedUs: InstantUs,
     answer: Answer,
   ): void {
     const nowUs = this.loop.nowUs;
     if (nowUs > arrivedUs) this.recorder.heldUs.push(nowUs - arrivedUs);
     this.trace.add(nowUs, request.pod, answer.allowed ? 1 : 0);
-    this.recorder.answered(nowUs, request, answer.allowed, (check, debt) => {
-      if (debt <= 0) return;
-      const name = this.limits[check.limit]?.name ?? "";
-      this.checker.admitted(name, check.key, debt, this.allowed(check.limit));
+    this.recorder.answered(nowUs, request, answer.allowed, ({ limit: index, key, cost }, debt) => {
+      const limit = this.limits[index];
+      if (limit === undefined) return;
+      const allowed = debt > 0 ? this.allowed(index) : 0;
+      this.checker.admitted({ pod: request.life, limit, key, cost, debt, allowed });
     });
     const next = this.#workload.answered?.(nowUs, arrival, answer);
     if (next === undefined || next.atUs >= this.scenario.durationUs) return;

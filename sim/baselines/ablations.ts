@@ -20,12 +20,8 @@ import {
   REPLY_FIELDS,
 } from "../../src/core/exchange.ts";
 import { EmbeddedStore } from "../../src/store/embedded/embedded-store.ts";
-import {
-  type AliquotStore,
-  aliquotScheme,
-  embeddedBackend,
-  type StoreBackend,
-} from "../aliquot-scheme.ts";
+import { aliquotScheme } from "../aliquot-scheme.ts";
+import { type AliquotStore, embeddedBackend, type StoreBackend } from "../aliquot-store.ts";
 import type { Scheme } from "../scheme.ts";
 
 /** Places in the stored value: decayed consumption, and the two slots of the ledger. */

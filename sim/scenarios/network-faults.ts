@@ -116,7 +116,7 @@ export const NETWORK_FAULTS: readonly Scenario[] = [
     marks: [{ atUs: 13 * SECOND, name: "release" }],
     verdicts: [settlesWithin(5 * SECOND), rateAtLeast(20 * SECOND, 30 * SECOND, 0.97)],
   }),
-  partition("partition-5", 1, 150),
+  partition("partition-5", 1, 200),
   partition("partition-30", 6, 850),
   partition("partition-50", 10, 1350),
   scenarioOf(PARTITIONS, {

@@ -115,10 +115,10 @@ export const REQUESTS: readonly Scenario[] = [
     ]),
     verdicts: [withinBound(), utilisationAtLeast(0.98), answeredWithin(11_000)],
   }),
-  small("small-1-over-20", { rate: 1, burst: 1, pods: 20, util: 0.5 }),
+  small("small-1-over-20", { rate: 1, burst: 1, pods: 20, util: 0.4 }),
   small("small-10-over-20", { rate: 10, burst: 10, pods: 20, util: 0.9 }),
   small("small-50-over-20", { rate: 50, burst: 50, pods: 20, util: 0.95 }),
-  small("small-200-over-20", { rate: 200, burst: 200, pods: 20, util: 0.97 }),
+  small("small-200-over-20", { rate: 200, burst: 200, pods: 20, util: 0.96 }),
   small("small-1-b10-over-3", { rate: 1, burst: 10, pods: 3, util: 0.9 }),
   scenarioOf(SMALL, {
     name: "user-burst",

@@ -1,0 +1,251 @@
+/**
+ * One pod of this project in the simulator: the very `PodLimiter` of the product, driven as the daemon
+ * drives it. The duties of the driver: wake the engine when it wants, perform its effects, send
+ * heartbeats with the same terms and timeouts as the daemon. It has no opinion about tokens.
+ */
+import type { Check, Decision } from "../src/core/decision.ts";
+import { type Batch, ENTRY_FIELDS, REPLY_FIELDS } from "../src/core/exchange.ts";
+import type { Limit } from "../src/core/limit.ts";
+import { PodLimiter, type PodLimiterOptions } from "../src/core/pod-limiter.ts";
+import type { InstantUs } from "../src/core/units.ts";
+import type { HeartbeatTerms } from "../src/ports/coordinator.ts";
+import type { HeartbeatReply } from "../src/store/embedded/embedded-store.ts";
+import { LaneEar } from "../src/store/lane-ear.ts";
+import { type AliquotStore, memberOf } from "./aliquot-store.ts";
+import type { Timer } from "./event-loop.ts";
+import type {
+  Answer,
+  NodeContext,
+  NodeFigures,
+  SchemeNode,
+  SchemeSetup,
+  SimCheck,
+} from "./scheme.ts";
+
+const HEARTBEAT_US = 1_000_000;
+const TERMS: HeartbeatTerms = { timeoutUs: 5_000_000, silentAfterUs: 2_500_000 };
+const COMMAND_TIMEOUT_US = 50_000;
+const DECISION_TIMEOUT_US = 10_000;
+const DRAIN_TIMEOUT_US = 10_000_000;
+/** How soon an independent source notices a pod. */
+const LISTING_LAG = { upUs: 500_000, downUs: 500_000 };
+/** Bytes of the frame around the numbers of a call and its reply, roughly. */
+const FRAME_BYTES = 150;
+
+/** What of the engine its driver calls; wrapped by tests that plant bugs. */
+export type Engine = Pick<
+  PodLimiter,
+  | "wakeAt"
+  | "decide"
+  | "tick"
+  | "replied"
+  | "failed"
+  | "membershipChanged"
+  | "membershipFailed"
+  | "configChanged"
+  | "beginLeave"
+  | "settled"
+  | "figures"
+>;
+
+/** Replaceable parts of a node; the defaults are the product. */
+export interface NodeParts {
+  readonly engine?: (options: PodLimiterOptions, now: InstantUs) => Engine;
+  /** Changes the limits that every node gets. */
+  readonly limits?: (limits: readonly Limit[]) => readonly Limit[];
+}
+
+export class AliquotNode implements SchemeNode {
+  readonly #context: NodeContext<AliquotStore>;
+  readonly #setup: SchemeSetup;
+  readonly #changeLimits: (limits: readonly Limit[]) => readonly Limit[];
+  readonly #engine: Engine;
+  readonly #held: Map<number, (answer: Answer) => void> = new Map();
+  readonly #ear: LaneEar = new LaneEar();
+  readonly #draw: () => number;
+  #limits: readonly Limit[];
+  #timer: Timer | undefined;
+  #timerAtUs: InstantUs = Number.POSITIVE_INFINITY;
+  #listed = 0;
+  #left: (() => void) | undefined;
+  #leaving = false;
+
+  constructor(
+    context: NodeContext<AliquotStore>,
+    store: AliquotStore,
+    setup: SchemeSetup,
+    parts: NodeParts,
+  ) {
+    this.#context = context;
+    this.#setup = setup;
+    this.#changeLimits = parts.limits ?? ((limits) => limits);
+    this.#limits = this.#changeLimits(context.limits);
+    const options: PodLimiterOptions = {
+      limits: this.#limits,
+      sole: false,
+      lanes: store.backend.lanes,
+      commandTimeoutUs: COMMAND_TIMEOUT_US,
+      decisionTimeoutUs: DECISION_TIMEOUT_US,
+      keysMax: 100_000,
+      podId: `pod-${context.pod}`,
+    };
+    const build = parts.engine ?? ((given, now) => new PodLimiter(given, now));
+    this.#engine = build(options, context.nowUs());
+    this.#draw = () => context.random.draw();
+    if (setup.membership === "listed") {
+      context.watchFleet(LISTING_LAG, (pods) => {
+        this.#listed = pods;
+      });
+    }
+    this.#heartbeat();
+    this.#arm();
+  }
+
+  request(checks: readonly SimCheck[], answer: (answer: Answer) => void): void {
+    const asked: Check[] = checks.map(({ limit, key, cost }) => ({
+      limit: this.#limits[limit] as Limit,
+      key,
+      cost,
+    }));
+    const result = this.#engine.decide(this.#context.nowUs(), asked);
+    if ("held" in result) this.#held.set(result.held, answer);
+    else answer(answerOf(result));
+    this.#arm();
+  }
+
+  configChanged(limits: readonly Limit[]): void {
+    this.#limits = this.#changeLimits(limits);
+    this.#engine.configChanged(this.#context.nowUs(), this.#limits);
+    this.#arm();
+  }
+
+  leave(left: () => void): void {
+    this.#leaving = true;
+    this.#left = left;
+    this.#engine.beginLeave(this.#context.nowUs());
+    this.#context.after(DRAIN_TIMEOUT_US, () => this.#goodbye());
+    this.#arm();
+  }
+
+  inspect(): NodeFigures {
+    const figures = this.#engine.figures(this.#context.nowUs());
+    let [share, unreported, clipped] = [0, 0, 0];
+    for (const limit of figures.limits) {
+      share += limit.share / figures.limits.length;
+      unreported += limit.unreconciled;
+      clipped += limit.tally.clipped;
+    }
+    const isolated = figures.fallbackActive;
+    return { pods: figures.pods, share, unreported, clipped, isolated };
+  }
+
+  /** After any call of the engine: one timer, never later than the engine wants. */
+  #arm(): void {
+    if (this.#leaving && this.#engine.settled) this.#goodbye();
+    const { wakeAt } = this.#engine;
+    if (wakeAt >= this.#timerAtUs) return;
+    if (this.#timer !== undefined) this.#context.cancel(this.#timer);
+    this.#timerAtUs = wakeAt;
+    const waitUs = Math.max(0, wakeAt - this.#context.nowUs());
+    this.#timer = this.#context.after(waitUs, () => {
+      this.#timer = undefined;
+      this.#timerAtUs = Number.POSITIVE_INFINITY;
+      this.#tick();
+    });
+  }
+
+  #tick(): void {
+    const now = this.#context.nowUs();
+    if (now >= this.#engine.wakeAt) {
+      for (const effect of this.#engine.tick(now, this.#draw)) {
+        if (effect.kind === "exchange") this.#exchange(effect.batch);
+        else this.#answer(effect.held, effect.decisions);
+      }
+    }
+    this.#arm();
+  }
+
+  #answer(held: number, decisions: readonly Decision[]): void {
+    const answer = this.#held.get(held);
+    if (answer === undefined) throw new Error(`the engine answered check ${held}, not held`);
+    this.#held.delete(held);
+    answer(answerOf(decisions));
+  }
+
+  #exchange(batch: Batch): void {
+    const { keys, limits } = batch;
+    this.#context.call({
+      keys: limits.length === 1 ? keys : keys.map((key, i) => `${limits[i]?.name} ${key}`),
+      bytes: FRAME_BYTES + keys.length * 8 * (ENTRY_FIELDS + REPLY_FIELDS),
+      timeoutUs: COMMAND_TIMEOUT_US,
+      run: (store, nowUs) => store.reconcile(nowUs, this.#context, batch),
+      done: (outcome) => {
+        const now = this.#context.nowUs();
+        if (outcome.ok) this.#engine.replied(now, batch.lane, batch.seq, outcome.reply);
+        else this.#engine.failed(now, batch.lane, batch.seq, outcome.trouble);
+        this.#arm();
+      },
+    });
+  }
+
+  #heartbeat(): void {
+    if (this.#leaving) return;
+    const sentUs = this.#context.nowUs();
+    const member = memberOf(this.#context.pod, this.#context.incarnation);
+    this.#context.call({
+      keys: [],
+      bytes: FRAME_BYTES,
+      timeoutUs: COMMAND_TIMEOUT_US,
+      run: (store, nowUs) => store.backend.heartbeat(nowUs, member, TERMS, this.#ear.at(sentUs)),
+      done: (outcome) => {
+        if (this.#leaving) return;
+        if (outcome.ok) {
+          this.#ear.heard(outcome.reply.epoch, outcome.reply.nowUs, sentUs);
+          this.#counted(outcome.reply);
+        } else {
+          this.#engine.membershipFailed(this.#context.nowUs());
+        }
+        this.#arm();
+      },
+    });
+    const delayUs = HEARTBEAT_US * (0.9 + 0.2 * this.#draw());
+    this.#context.after(Math.round(delayUs), () => this.#heartbeat());
+  }
+
+  #counted(roster: HeartbeatReply): void {
+    const fresh = roster.pods - roster.silent;
+    const listed = this.#setup.membership === "listed" ? this.#listed : 0;
+    const pods = Math.max(roster.pods, listed);
+    const silent = listed > 0 ? Math.max(0, listed - fresh) : roster.silent;
+    const used = Math.max(1, Math.round(pods * this.#setup.podsFactor));
+    this.#setup.observer?.counted(this.#context.pod, this.#context.incarnation, used);
+    this.#engine.membershipChanged(this.#context.nowUs(), {
+      pods: used,
+      silent: Math.min(silent, pods - 1),
+    });
+  }
+
+  #goodbye(): void {
+    const left = this.#left;
+    if (left === undefined) return;
+    this.#left = undefined;
+    this.#context.call({
+      keys: [],
+      bytes: FRAME_BYTES,
+      timeoutUs: COMMAND_TIMEOUT_US,
+      run: (store) => store.backend.leave(memberOf(this.#context.pod, this.#context.incarnation)),
+      done: left,
+    });
+  }
+}
+
+function answerOf(decisions: readonly Decision[]): Answer {
+  let retryAfterUs = 0;
+  let allowed = true;
+  for (const decision of decisions) {
+    if (decision.allowed) continue;
+    allowed = false;
+    retryAfterUs = Math.max(retryAfterUs, decision.retryAfterUs);
+  }
+  return { allowed, retryAfterUs };
+}
