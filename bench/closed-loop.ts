@@ -1,0 +1,122 @@
+/**
+ * A load generator that keeps a server busy: every connection sends its next request as soon as it
+ * has its answer. A process of its own, so that it can be pinned to the other core; with raw sockets,
+ * because it must cost less than what it measures.
+ */
+import { type ChildProcess, fork } from "node:child_process";
+import { connect, type Socket } from "node:net";
+import { AnswerReader } from "../fleet/answer-reader.ts";
+
+/** Where a server listens. */
+export type Address = { readonly path: string } | { readonly port: number };
+
+export interface LoadOrder {
+  readonly address: Address;
+  /** Requests as bytes, sent in turn. */
+  readonly requests: readonly string[];
+  readonly connections: number;
+  readonly seconds: number;
+}
+
+export interface LoadCount {
+  readonly perSecond: number;
+  /** Answers with another status than 200. */
+  readonly strange: number;
+}
+
+export const CLIENT_ARGUMENT = "--as-client";
+
+/** The client process. */
+export class ClosedLoop {
+  readonly #child: ChildProcess;
+  #settle: (told: LoadCount | { readonly trouble: string }) => void = () => {};
+
+  /** @param command - Program and arguments in front of node. */
+  constructor(main: string, command: readonly string[] | undefined) {
+    const [execPath, ...execArgv] = command === undefined ? [] : [...command, process.execPath];
+    const pinned = execPath === undefined ? {} : { execPath, execArgv };
+    this.#child = fork(main, [CLIENT_ARGUMENT], { serialization: "advanced", ...pinned });
+    this.#child.on("message", (told: LoadCount | { readonly trouble: string }) =>
+      this.#settle(told),
+    );
+    this.#child.on("exit", () => this.#settle({ trouble: "the client of the benchmark died" }));
+  }
+
+  /** @throws {Error} When a connection ends, or the client does. */
+  async run(order: LoadOrder): Promise<LoadCount> {
+    const told = await new Promise<LoadCount | { readonly trouble: string }>((resolve) => {
+      this.#settle = resolve;
+      this.#child.send(order);
+    });
+    if ("trouble" in told) throw new Error(told.trouble);
+    return told;
+  }
+
+  close(): void {
+    if (this.#child.connected) this.#child.disconnect();
+  }
+}
+
+/** Runs in the process that `ClosedLoop` started. */
+export function runClient(): void {
+  process.on("message", (order: LoadOrder) => {
+    keepBusy(order).then(
+      (count) => process.send?.(count),
+      (error: Error) => process.send?.({ trouble: error.message }),
+    );
+  });
+}
+
+async function keepBusy(order: LoadOrder): Promise<LoadCount> {
+  const { requests, connections, seconds } = order;
+  let next = 0;
+  let [answers, strange] = [0, 0];
+  const sockets: Socket[] = [];
+  const send = (socket: Socket): void => {
+    socket.write(requests[next] as string, "latin1");
+    next = (next + 1) % requests.length;
+  };
+  let isOver = false;
+  const broken = new Promise<never>((_resolve, reject) => {
+    for (let i = 0; i < connections; i += 1) {
+      const socket = "path" in order.address ? connect(order.address) : connect(order.address);
+      socket.setNoDelay(true);
+      const reader = new AnswerReader((status) => {
+        answers += 1;
+        if (status !== 200) strange += 1;
+        if (!isOver) send(socket);
+      });
+      socket.on("data", (chunk: Buffer) => reader.push(chunk));
+      socket.on("error", reject);
+      socket.on("close", () => {
+        if (!isOver) reject(new Error("the server closed a connection"));
+      });
+      socket.on("connect", () => send(socket));
+      sockets.push(socket);
+    }
+  });
+  const startNs = process.hrtime.bigint();
+  await Promise.race([broken, new Promise((resolve) => setTimeout(resolve, seconds * 1_000))]);
+  const perSecond = (answers / Number(process.hrtime.bigint() - startNs)) * 1e9;
+  isOver = true;
+  for (const socket of sockets) socket.destroy();
+  return { perSecond, strange };
+}
+
+/** Sends one request. @returns The whole answer, head and body. */
+export function askOnce(address: Address, request: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const socket = "path" in address ? connect(address) : connect(address);
+    let answer = "";
+    const reader = new AnswerReader(() => {
+      socket.destroy();
+      resolve(answer);
+    });
+    socket.on("connect", () => socket.write(request, "latin1"));
+    socket.on("data", (chunk: Buffer) => {
+      answer += chunk.toString("latin1");
+      reader.push(chunk);
+    });
+    socket.on("error", reject);
+  });
+}

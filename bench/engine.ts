@@ -1,0 +1,173 @@
+/**
+ * Checks per second of the engine alone, in one process of its own per row: a pod runs one mode, and
+ * the compiler of a process that has run both knows less about either.
+ *
+ * The engine is told the machine's time, read once in 64 checks. What it costs is counted in
+ * processor time of the process, all threads together, so that neighbours on the machine do not
+ * count. In hybrid mode the embedded store stands for Redis and answers every batch at once; the time
+ * spent inside it is not the engine's and is taken off.
+ */
+import { fork } from "node:child_process";
+import { Prng } from "../sim/prng.ts";
+import type { Check } from "../src/core/decision.ts";
+import type { Batch } from "../src/core/exchange.ts";
+import { defineLimit, type Limit } from "../src/core/limit.ts";
+import { PodLimiter } from "../src/core/pod-limiter.ts";
+import { type DurationUs, type InstantUs, US_PER_SECOND } from "../src/core/units.ts";
+import { EmbeddedStore } from "../src/store/embedded/embedded-store.ts";
+
+export interface EngineCase {
+  readonly mode: "sole" | "hybrid";
+  readonly keys: number;
+  /** Limits named by each check, 1 to 16. */
+  readonly limits: number;
+}
+
+export interface EngineRounds {
+  readonly perSecond: readonly number[];
+  /** Part of the checks that were admitted. */
+  readonly admitted: number;
+}
+
+export const ENGINE_CASES: readonly EngineCase[] = (["sole", "hybrid"] as const).flatMap((mode) =>
+  [1_000, 10_000, 100_000].flatMap((keys) => [1, 3].map((limits) => ({ mode, keys, limits }))),
+);
+
+export const ENGINE_ARGUMENT = "--as-engine";
+
+/** Checks between two readings of the clock. */
+const STRIDE = 64;
+const SEED = 20_260_101;
+/** Order in which keys are asked for: long enough that no cache learns it. */
+const ORDER = 1 << 20;
+
+/** Measures one case in a new process. @param command - Program and arguments in front of node. */
+export function measureEngine(
+  main: string,
+  engineCase: EngineCase,
+  rounds: { readonly count: number; readonly seconds: number },
+  command: readonly string[] | undefined,
+): Promise<EngineRounds> {
+  const [execPath, ...execArgv] = command === undefined ? [] : [...command, process.execPath];
+  const pinned = execPath === undefined ? {} : { execPath, execArgv };
+  const args = [ENGINE_ARGUMENT, JSON.stringify({ engineCase, rounds })];
+  const child = fork(main, args, pinned);
+  return new Promise((resolve, reject) => {
+    child.once("message", (result: EngineRounds) => resolve(result));
+    child.once("exit", (code) => reject(new Error(`a round of the engine ended with ${code}`)));
+  });
+}
+
+/** Runs in the process that `measureEngine` started. */
+export function runEngineRounds(argument: string): void {
+  const { engineCase, rounds } = JSON.parse(argument) as {
+    readonly engineCase: EngineCase;
+    readonly rounds: { readonly count: number; readonly seconds: number };
+  };
+  const bench = new EngineBench(engineCase);
+  bench.run(2 * rounds.seconds);
+  const perSecond = Array.from({ length: rounds.count }, () => bench.run(rounds.seconds));
+  process.send?.({ perSecond, admitted: bench.admittedPart } satisfies EngineRounds, () =>
+    process.disconnect(),
+  );
+}
+
+/** An engine with its keys, driven as fast as it goes. */
+class EngineBench {
+  readonly #engine: PodLimiter;
+  readonly #store = new EmbeddedStore({ lanes: LANES });
+  readonly #checks: readonly (readonly Check[])[];
+  readonly #order: Uint32Array;
+  readonly #prng = new Prng(SEED);
+  readonly #draw: () => number = () => this.#prng.draw();
+  #at = 0;
+  #storeUs: DurationUs = 0;
+  #admitted = 0;
+  #decided = 0;
+
+  constructor({ mode, keys, limits }: EngineCase) {
+    const configured = Array.from({ length: limits }, (_, index) => benchLimit(`limit-${index}`));
+    this.#engine = new PodLimiter(
+      {
+        limits: configured,
+        sole: mode === "sole",
+        lanes: LANES,
+        commandTimeoutUs: 50_000,
+        decisionTimeoutUs: 10_000,
+        // A row per limit and key.
+        keysMax: keys * limits,
+        podId: "bench",
+      },
+      nowUs(),
+    );
+    this.#checks = Array.from({ length: keys }, (_, index) =>
+      configured.map((limit) => ({ limit, key: `user-${index}`, cost: 1 })),
+    );
+    this.#order = Uint32Array.from({ length: ORDER }, () => Math.floor(this.#draw() * keys));
+    this.#engine.membershipChanged(nowUs(), { pods: 1, silent: 0 });
+  }
+
+  get admittedPart(): number {
+    return this.#admitted / this.#decided;
+  }
+
+  /** @returns Checks per second of the engine's own processor time. */
+  run(seconds: number): number {
+    const endUs = nowUs() + seconds * US_PER_SECOND;
+    const usedBeforeUs = processorUs();
+    this.#storeUs = 0;
+    let checks = 0;
+    for (let now = nowUs(); now < endUs; now = nowUs()) {
+      for (let i = 0; i < STRIDE; i += 1) this.#check(now);
+      checks += STRIDE;
+      if (this.#engine.wakeAt <= now) this.#tick(now);
+    }
+    return (checks / (processorUs() - usedBeforeUs - this.#storeUs)) * US_PER_SECOND;
+  }
+
+  #check(now: InstantUs): void {
+    const next = this.#order[this.#at] as number;
+    this.#at = (this.#at + 1) & (ORDER - 1);
+    const outcome = this.#engine.decide(now, this.#checks[next] as readonly Check[]);
+    this.#decided += 1;
+    if (!("held" in outcome) && outcome[0]?.allowed === true) this.#admitted += 1;
+  }
+
+  #tick(now: InstantUs): void {
+    for (const effect of this.#engine.tick(now, this.#draw)) {
+      if (effect.kind === "exchange") this.#exchange(now, effect.batch);
+      else if (effect.decisions[0]?.allowed === true) this.#admitted += 1;
+    }
+  }
+
+  #exchange(now: InstantUs, batch: Batch): void {
+    const usedBeforeUs = processorUs();
+    const reply = this.#store.reconcile(now, "bench/1", batch);
+    this.#storeUs += processorUs() - usedBeforeUs;
+    this.#engine.replied(now, batch.lane, batch.seq, reply);
+  }
+}
+
+/** As the Redis store on a single server has. */
+const LANES = 4;
+
+function benchLimit(name: string): Limit {
+  return defineLimit({
+    name,
+    tokens: 100,
+    spanUs: US_PER_SECOND,
+    burst: 100,
+    intervalUs: 100_000,
+    fallback: { policy: "local", margin: 0.9, maxPods: 20 },
+  });
+}
+
+function nowUs(): InstantUs {
+  return Number(process.hrtime.bigint() / 1_000n);
+}
+
+/** Processor time of this process so far, user and system. */
+function processorUs(): DurationUs {
+  const { user, system } = process.cpuUsage();
+  return user + system;
+}
