@@ -112,6 +112,8 @@ export interface StoreCall {
   readonly epoch: number;
   readonly heardAtUs: InstantUs;
   readonly heardAgoUs: DurationUs;
+  /** Part of the refill to hold back for pods that are cut off, 0 to below 1, as in a batch. */
+  readonly hold: number;
   readonly limits: readonly Limit[];
   readonly keys: readonly string[];
   /** All entries, one behind the other. */
