@@ -1,5 +1,6 @@
 /** All scenarios, in the order of the report. */
 import type { Scenario } from "./scenario.ts";
+import { ADVERSARY } from "./scenarios/adversary.ts";
 import { FLEET_CHANGES } from "./scenarios/fleet-changes.ts";
 import { NETWORK_FAULTS } from "./scenarios/network-faults.ts";
 import { REQUESTS } from "./scenarios/requests.ts";
@@ -11,6 +12,7 @@ import { STORE_FAULTS } from "./scenarios/store-faults.ts";
 export const SCENARIOS: readonly Scenario[] = [
   ...STEADY,
   ...SKEW,
+  ...ADVERSARY,
   ...REQUESTS,
   ...RETRIES,
   ...NETWORK_FAULTS,
