@@ -153,9 +153,12 @@ export class HybridBuckets {
     cells[at + UNREPORTED] = (cells[at + UNREPORTED] as number) - cost;
   }
 
-  /** Spends what there is of a cost that was admitted elsewhere; the rest becomes debt by report. */
+  /**
+   * Spends what there is of a cost that was admitted elsewhere; the rest becomes debt by report. A
+   * refund, a cost below 0, is all rest.
+   */
   takeAnyway(slot: number, cost: Tokens): void {
-    const covered = Math.min(cost, Math.floor(this.spendable(slot) + FLOW_SLACK));
+    const covered = Math.max(0, Math.min(cost, Math.floor(this.spendable(slot) + FLOW_SLACK)));
     if (covered > 0) this.take(slot, covered);
     const at = this.#table.at(slot) + UNREPORTED;
     this.#table.cells[at] = (this.#table.cells[at] as number) + cost - covered;
