@@ -19,10 +19,11 @@ import { StoreLog } from "./observe/store-log.ts";
 import type { Coordinator } from "./ports/coordinator.ts";
 import { endsWithin } from "./runtime/deadline.ts";
 import { type DrainStep, drain } from "./runtime/drain.ts";
+import { FaultLog } from "./runtime/fault-log.ts";
 import { greetingLines } from "./runtime/greeting.ts";
 import { Latch } from "./runtime/latch.ts";
 import { ReconcileLoop } from "./runtime/reconcile-loop.ts";
-import { watchForEnd } from "./runtime/signals.ts";
+import { endSoon, watchForEnd } from "./runtime/signals.ts";
 import { StoreWatch } from "./runtime/store-watch.ts";
 import { SystemClock } from "./runtime/system-clock.ts";
 import { SystemRandom } from "./runtime/system-random.ts";
@@ -47,8 +48,6 @@ export interface Daemon {
 const JOIN_WAIT_US: DurationUs = 2 * US_PER_SECOND;
 /** Part of the time of a stop that open requests may take: they should end in milliseconds. */
 const CLOSE_PART = 0.25;
-/** After this, what keeps the event loop alive beyond the end of a stop is cut off. */
-const LINGER_MS = 500;
 
 /**
  * Starts a sidecar and resolves when it is ready. Redis absent is not an error.
@@ -60,10 +59,15 @@ const LINGER_MS = 500;
  *   sentence for the operator.
  */
 export async function startDaemon(config: Config, io: DaemonIo): Promise<Daemon> {
-  const run = new Run(config, io);
-  await run.open();
-  await run.join();
-  return { finished: run.finish() };
+  try {
+    const run = new Run(config, io);
+    await run.open();
+    await run.join();
+    return { finished: run.finish() };
+  } catch (error) {
+    endSoon(1);
+    throw error;
+  }
 }
 
 /** One life of the sidecar, from the first listener to the last. */
@@ -73,6 +77,7 @@ class Run {
   private readonly clock = new SystemClock();
   private readonly random = new SystemRandom();
   private readonly log: Logger;
+  private readonly faults: FaultLog;
   private readonly crash: (error: unknown) => never;
   private readonly loop: ReconcileLoop;
   private readonly coordinator: Coordinator | undefined;
@@ -95,6 +100,7 @@ class Run {
     this.config = config;
     this.io = io;
     this.log = createLogger({ level: config.logLevel, base: { pod: config.podId } });
+    this.faults = new FaultLog(this.clock, (fields, message) => this.log.error(fields, message));
     this.crash = watchForEnd(this.log, () => this.stopAsked.set());
     this.coordinator = this.connect();
     this.loop = this.createLoop();
@@ -139,7 +145,7 @@ class Run {
     }
     const untold = this.loop.figures().limits.reduce((sum, limit) => sum + limit.unreconciled, 0);
     if (untold > 0) this.log.warn({ tokens: untold }, "the store was not told of all admissions");
-    setTimeout(() => process.exit(0), LINGER_MS).unref();
+    endSoon(0);
     return 0;
   }
 
@@ -202,7 +208,7 @@ class Run {
       headers: this.config.headers,
       wallMs: Date.now,
       observeUs: (duration) => counts.observeUs(duration),
-      onUnexpectedError: (error) => this.noteRequestFault(error),
+      onUnexpectedError: (error) => this.faults.note(error),
     });
     this.decisionListeners.push(await this.listen(api, address));
   }
@@ -232,13 +238,13 @@ class Run {
       identity: () => ({ ...identity, uptimeSeconds: process.uptime() }),
       figures: () => loop.figures(),
       metrics: (accept) => metrics.render(accept),
-      onUnexpectedError: (error) => this.noteRequestFault(error),
+      onUnexpectedError: (error) => this.faults.note(error),
     });
     return this.listen(handler, address);
   }
 
   private listen(handler: RequestHandler, address: ListenAddress): Promise<HttpListener> {
-    return listenHttp(handler, address, {}, (error) => this.noteRequestFault(error));
+    return listenHttp(handler, address, {}, (error) => this.faults.note(error));
   }
 
   private get storeKind(): "embedded" | "redis" {
@@ -286,13 +292,5 @@ class Run {
       { name: "close the store", run: closeStore },
       { name: "close the listeners", run: closeAll },
     ];
-  }
-
-  /**
-   * A request met a bug outside the engine and was answered with 500. It does not end the process:
-   * no state is touched there, and one strange request must not be able to stop every sidecar.
-   */
-  private noteRequestFault(error: unknown): void {
-    this.log.error({ err: error }, "a request met a fault");
   }
 }

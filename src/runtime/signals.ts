@@ -14,6 +14,9 @@ export interface EndLog {
 
 const SIGNALS = ["SIGTERM", "SIGINT"] as const;
 
+/** After this, what keeps the event loop alive beyond the end is cut off. */
+const LINGER_MS = 500;
+
 /**
  * Listens for the rest of the process's life.
  *
@@ -40,4 +43,10 @@ export function watchForEnd(log: EndLog, stop: () => void): (error: unknown) => 
   process.on("uncaughtException", crash);
   process.on("unhandledRejection", crash);
   return crash;
+}
+
+/** Sees to it that the process ends, whatever a forgotten handle or a broken connection does. */
+export function endSoon(code: number): void {
+  // Without a reference of its own: a process that ends by itself does not wait for this.
+  setTimeout(() => process.exit(code), LINGER_MS).unref();
 }
