@@ -100,6 +100,20 @@ describe("a listener that cannot be bound", () => {
   });
 });
 
+describe("a secret that cannot be read", () => {
+  it("ends the start with one sentence that names the file", async () => {
+    const sidecar = await startSidecar({
+      limits: LIMITS,
+      socket,
+      redisUrl: "redis://127.0.0.1:1\n  password_file: /nowhere/password",
+      unready: true,
+    });
+    expect((await sidecar.exited).code).toBe(1);
+    expect(sidecar.output).toContain("/nowhere/password");
+    expect(readdirSync(folder)).toEqual([]);
+  });
+});
+
 describe("the start lines", () => {
   it("say in at most ten lines where it listens, and give a curl line that works", async () => {
     const sidecar = await startSidecar({ limits: LIMITS, socket });

@@ -163,6 +163,13 @@ export class Sidecar {
     return JSON.parse(answer.body) as Verdict;
   }
 
+  /** Debits, or refunds when the cost is negative. @throws When it is not answered with 200. */
+  async report(limit: string, key: string, cost: number): Promise<void> {
+    const body = JSON.stringify({ limit, key, cost });
+    const answer = await this.send({ port: this.httpPort, path: "/v1/report", body });
+    if (answer.status !== 200) throw new Error(`status ${answer.status}: ${answer.body}`);
+  }
+
   /** All samples of `/metrics`; the name with its labels as printed is the key. */
   async metrics(): Promise<ReadonlyMap<string, number>> {
     const { body } = await this.send({ port: this.opsPort, path: "/metrics" });
