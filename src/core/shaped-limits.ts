@@ -1,0 +1,70 @@
+/**
+ * Overrides whose rate travels in the key.
+ *
+ * Some callers bring their own limit with a check. Such a limit is no entry of a configuration; it
+ * is a function of the key: the key begins with the rate, and each key of one rate finds the same
+ * limit. So a caller that changes the rate gets another bucket, every pod of a fleet comes to the
+ * same limit without being told, and what could grow is only the table of keys, which has its own
+ * maximum.
+ */
+import type { Limit } from "./limit.ts";
+import type { Tokens } from "./units.ts";
+
+/** Limits kept ready; when there are more they are made again. */
+const READY_MAX = 1_000;
+
+const SHAPE = /^([1-9][0-9]{0,9})\/([1-9][0-9]{0,8}) /;
+
+/** The key under which `key` is counted with a rate and burst of `tokens` per span. */
+export function shapedKey(tokens: Tokens, spanSeconds: number, key: string): string {
+  return `${tokens}/${spanSeconds} ${key}`;
+}
+
+/**
+ * A map from every shaped key to its limit. It cannot be listed, and seems empty to those who try;
+ * `size` says that it may hold a key.
+ */
+export class ShapedLimits implements ReadonlyMap<string, Limit> {
+  readonly size = 1;
+  readonly #define: (tokens: Tokens, spanSeconds: number) => Limit | undefined;
+  readonly #ready = new Map<string, Limit | undefined>();
+
+  /** @param define - Makes the limit; undefined when it cannot be counted exactly. */
+  constructor(define: (tokens: Tokens, spanSeconds: number) => Limit | undefined) {
+    this.#define = define;
+  }
+
+  get(key: string): Limit | undefined {
+    const end = key.indexOf(" ");
+    const shape = key.slice(0, end + 1);
+    if (this.#ready.has(shape)) return this.#ready.get(shape);
+    const match = SHAPE.exec(shape);
+    if (match === null) return undefined;
+    const limit = this.#define(Number(match[1]), Number(match[2]));
+    if (this.#ready.size >= READY_MAX) this.#ready.clear();
+    this.#ready.set(shape, limit);
+    return limit;
+  }
+
+  has(key: string): boolean {
+    return this.get(key) !== undefined;
+  }
+
+  forEach(): void {}
+
+  entries(): MapIterator<[string, Limit]> {
+    return new Map<string, Limit>().entries();
+  }
+
+  keys(): MapIterator<string> {
+    return new Map<string, Limit>().keys();
+  }
+
+  values(): MapIterator<Limit> {
+    return new Map<string, Limit>().values();
+  }
+
+  [Symbol.iterator](): MapIterator<[string, Limit]> {
+    return this.entries();
+  }
+}
