@@ -174,6 +174,7 @@ export class AliquotNode implements SchemeNode {
 
   #exchange(batch: Batch): void {
     const { keys, limits } = batch;
+    const sentUs = this.#context.nowUs();
     this.#context.call({
       keys: limits.length === 1 ? keys : keys.map((key, i) => `${limits[i]?.name} ${key}`),
       bytes: FRAME_BYTES + keys.length * 8 * (ENTRY_FIELDS + REPLY_FIELDS),
@@ -181,8 +182,13 @@ export class AliquotNode implements SchemeNode {
       run: (store, nowUs) => store.reconcile(nowUs, this.#context, batch),
       done: (outcome) => {
         const now = this.#context.nowUs();
-        if (outcome.ok) this.#engine.replied(now, batch.lane, batch.seq, outcome.reply);
-        else this.#engine.failed(now, batch.lane, batch.seq, outcome.trouble);
+        if (outcome.ok) {
+          const { reply } = outcome;
+          if (batch.lane === 0) this.#ear.heard(reply.epoch, reply.nowUs, sentUs);
+          this.#engine.replied(now, batch.lane, batch.seq, reply);
+        } else {
+          this.#engine.failed(now, batch.lane, batch.seq, outcome.trouble);
+        }
         this.#arm();
       },
     });

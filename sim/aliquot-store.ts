@@ -7,7 +7,7 @@ import type { InstantUs } from "../src/core/units.ts";
 import type { HeartbeatTerms } from "../src/ports/coordinator.ts";
 import { EmbeddedStore, type HeartbeatReply } from "../src/store/embedded/embedded-store.ts";
 import type { Heard } from "../src/store/lane-ear.ts";
-import type { NodeContext, SchemeFigures, SchemeSetup, StoreProgram } from "./scheme.ts";
+import type { NodeContext, Restore, SchemeFigures, SchemeSetup, StoreProgram } from "./scheme.ts";
 
 /** What the engine's driver needs of a store; time and pod are arguments. */
 export interface StoreBackend {
@@ -20,15 +20,20 @@ export interface StoreBackend {
     heard: Heard,
   ): HeartbeatReply | Promise<HeartbeatReply>;
   leave(member: string): void | Promise<void>;
-  snapshot(): () => void | Promise<void>;
+  snapshot(): Restore | Promise<Restore>;
   clear(): void | Promise<void>;
   /** Ledger over all keys, where it can be read. */
   ledger?(): number;
   close?(): Promise<void>;
 }
 
-/** The embedded store as a backend. */
-export function embeddedBackend(store: EmbeddedStore = new EmbeddedStore()): StoreBackend {
+/** Batch sequences towards a single Redis server. */
+const SINGLE_SERVER_LANES = 4;
+
+/** The embedded store as a backend; with as many lanes as a single Redis server has unless given. */
+export function embeddedBackend(
+  store: EmbeddedStore = new EmbeddedStore({ lanes: SINGLE_SERVER_LANES }),
+): StoreBackend {
   const names: Map<string, readonly [string, string]> = new Map();
   return {
     lanes: store.lanes,
@@ -83,7 +88,7 @@ export class AliquotStore implements StoreProgram {
     return this.#seen(context, batch, reply);
   }
 
-  snapshot(): () => void | Promise<void> {
+  snapshot(): Restore | Promise<Restore> {
     return this.backend.snapshot();
   }
 

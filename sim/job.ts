@@ -5,7 +5,7 @@ import type { RunResult } from "./run-result.ts";
 import type { Judgement, Scenario } from "./scenario.ts";
 import { scenarioNamed } from "./scenario-table.ts";
 import type { Scheme } from "./scheme.ts";
-import { schemeNamed } from "./scheme-table.ts";
+import { ON_REDIS, schemeNamed } from "./scheme-table.ts";
 import { planOf, runScenario } from "./world.ts";
 
 export interface Job {
@@ -14,6 +14,8 @@ export interface Job {
   readonly seed: number;
   /** Run it a second time and demand the same trace. */
   readonly twice: boolean;
+  /** Run it on a real redis-server as well and demand the same trace. */
+  readonly redis: boolean;
   /** In place of the scenario's own plan. */
   readonly plan: readonly Fault[] | undefined;
 }
@@ -37,7 +39,9 @@ export async function doJob(job: Job): Promise<JobDone> {
   try {
     const result = await runScenario(scenario, scheme, job.seed, { faults });
     const verdicts = judge(scenario, result);
-    if (job.twice) verdicts.push(await sameAgain(scenario, scheme, job.seed, faults, result));
+    const again = { scenario, seed: job.seed, faults, first: result };
+    if (job.twice) verdicts.push(await sameTrace("the same seed", scheme, again));
+    if (job.redis) verdicts.push(await sameTrace("a real Redis", ON_REDIS, again));
     return { job, result, verdicts, passed: verdicts.every((verdict) => verdict.passed) };
   } catch (error) {
     throw new Error(`${reproduction(job)} threw`, { cause: error });
@@ -59,15 +63,18 @@ export function reproduction(job: Job): string {
   return parts.join(" ");
 }
 
-async function sameAgain(
-  scenario: Scenario,
-  scheme: Scheme,
-  seed: number,
-  faults: readonly Fault[],
-  first: RunResult,
-): Promise<JudgedVerdict> {
-  const again = await runScenario(scenario, scheme, seed, { faults });
-  const passed = again.traceHash === first.traceHash;
-  const promise = `the same seed gives the same trace (${first.traceHash}, ${again.traceHash})`;
+interface Again {
+  readonly scenario: Scenario;
+  readonly seed: number;
+  readonly faults: readonly Fault[];
+  readonly first: RunResult;
+}
+
+/** The trace holds every decision and every delivery, so equal traces are equal admissions. */
+async function sameTrace(what: string, scheme: Scheme, again: Again): Promise<JudgedVerdict> {
+  const { scenario, seed, faults, first } = again;
+  const second = await runScenario(scenario, scheme, seed, { faults });
+  const passed = second.traceHash === first.traceHash;
+  const promise = `${what} gives the same trace (${first.traceHash}, ${second.traceHash})`;
   return { promise, passed, measured: passed ? 0 : 1, allowed: 0 };
 }

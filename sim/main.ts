@@ -8,6 +8,8 @@ import { type Arguments, parseArguments, USAGE } from "./arguments.ts";
 import { faultToLine } from "./fault-plan.ts";
 import { doJob, type Job, type JobDone, reproduction } from "./job.ts";
 import { doJobs } from "./job-pool.ts";
+import { reportOfJobs } from "./report/report-of-jobs.ts";
+import { writeReport } from "./report/write-report.ts";
 import type { Scenario } from "./scenario.ts";
 import { SCENARIOS, scenarioNamed } from "./scenario-table.ts";
 import { SCHEMES, schemeNamed } from "./scheme-table.ts";
@@ -43,6 +45,9 @@ async function main(argv: readonly string[]): Promise<number> {
   const seconds = ((performance.now() - startedMs) / 1000).toFixed(1);
   print(`\n${done.length} runs in ${seconds} s, ${failed.length} failed`);
   if (given.shrink) for (const run of failed.slice(0, 3)) await shrink(run);
+  if (given.out !== undefined) {
+    for (const path of await writeReport(given.out, reportOfJobs(done, argv))) print(path);
+  }
   return failed.length === 0 ? 0 : 1;
 }
 
@@ -58,6 +63,7 @@ function jobsOf(given: Arguments): Job[] {
         scheme,
         seed,
         twice: given.twice,
+        redis: given.redis,
         plan: given.plan,
       })),
     ),
@@ -138,7 +144,7 @@ async function shrink(run: JobDone): Promise<void> {
   const plan = run.job.plan ?? planOf(scenarioNamed(run.job.scenario), run.job.seed);
   print(`\nshrinking ${plan.length} faults of ${reproduction(run.job)}`);
   const smallest = await shrinkPlan(plan, async (candidate) => {
-    const trial = await doJob({ ...run.job, twice: false, plan: candidate });
+    const trial = await doJob({ ...run.job, twice: false, redis: false, plan: candidate });
     return trial.verdicts.some((verdict) => verdict.promise === broken && !verdict.passed);
   });
   print(`${smallest.length} faults are enough for "${broken}":`);

@@ -53,10 +53,13 @@ export interface StoreCall<Store, Reply> {
   done(outcome: CallOutcome<Reply>): void;
 }
 
+/** Puts a copy of the store's state back. */
+export type Restore = () => void | Promise<void>;
+
 /** State on the store host. */
 export interface StoreProgram {
   /** Copies the state; the returned function puts the copy back (failover to an older replica). */
-  snapshot(): () => void | Promise<void>;
+  snapshot(): Restore | Promise<Restore>;
   /** Forgets everything (restart without persistence). */
   clear(): void | Promise<void>;
 }

@@ -4,7 +4,7 @@
  */
 import type { DurationUs, InstantUs } from "../src/core/units.ts";
 import type { EventLoop } from "./event-loop.ts";
-import type { StoreProgram } from "./scheme.ts";
+import type { Restore, StoreProgram } from "./scheme.ts";
 
 /** Where the store's clock stands when a run begins: an ordinary date, far from zero. */
 const CLOCK_START_US = 1_750_000_000_000_000;
@@ -71,11 +71,15 @@ export class StoreHost {
 
   /** Copies the state now and puts it back after `lagUs`, as a failover to that old a replica does. */
   failOverAfter(lagUs: DurationUs, failingOver: () => void): void {
-    const restore = this.#program.snapshot();
-    this.#loop.after(lagUs, () => {
-      failingOver();
-      this.#await(restore());
-    });
+    const copy = this.#program.snapshot();
+    const later = (restore: Restore): void => {
+      this.#loop.after(lagUs, () => {
+        failingOver();
+        this.#await(restore());
+      });
+    };
+    if (copy instanceof Promise) this.#loop.block(copy.then(later));
+    else later(copy);
   }
 
   empty(): void {

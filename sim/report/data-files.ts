@@ -2,9 +2,15 @@
 import { SPANS_SECONDS } from "../run-result.ts";
 import { isPassed, type Report, type ReportedRun } from "./report-data.ts";
 
-/** Infinity and NaN become null, as JSON has neither. */
+/** All of it on one line; Infinity and NaN become null, as JSON has neither. */
 export function toJson(report: Report): string {
-  return `${JSON.stringify(report, null, 1)}\n`;
+  return `${JSON.stringify(report, (_, value: unknown) => rounded(value))}\n`;
+}
+
+/** Six significant digits: series of many runs would be three times as long in full. */
+export function rounded(value: unknown): unknown {
+  if (typeof value !== "number" || Number.isInteger(value)) return value;
+  return Number.isFinite(value) ? Number(value.toPrecision(6)) : null;
 }
 
 const COLUMNS: readonly (readonly [

@@ -1,4 +1,5 @@
 /** The report for people: one page that needs nothing else, no network and no script. */
+import { rounded } from "./data-files.ts";
 import { escapeHtml } from "./escape.ts";
 import { percent, shortNumber } from "./numbers.ts";
 import {
@@ -82,7 +83,7 @@ function overviewRow(scenario: string, { scheme, runs }: SchemeRuns): string {
   const most = (of: (run: ReportedRun) => number): number => Math.max(...runs.map(of));
   const least = Math.min(...runs.map(({ result }) => utilisation(result)));
   const cell = (label: string, value: number, text: string): string =>
-    `<td data-label="${label}" data-value="${value}">${text}</td>`;
+    `<td data-label="${label}" data-value="${rounded(value)}">${text}</td>`;
   const excess = most(({ result }) => excessOf(result));
   const part = most(({ result }) => boundPart(result));
   const calls = most(({ result }) => result.cost.callsPerAdmit);

@@ -82,16 +82,20 @@ export interface Figure {
   readonly legend: readonly string[];
   readonly body: string;
   readonly after?: string;
-  readonly table: PlotTable;
+  /** Left out when `after` shows the numbers already. */
+  readonly table?: PlotTable;
 }
 
 /** Title, legend, drawing, and the numbers on demand. */
 export function figure({ title, caption, legend, body, after, table }: Figure): string {
   const keys = legend.length > 0 ? `<ul class="legend">${legend.join("")}</ul>` : "";
+  const numbers =
+    table === undefined
+      ? ""
+      : `<details class="numbers"><summary>Numbers</summary>${plainTable(table)}</details>`;
   return (
     `<figure><h4>${escapeHtml(title)}</h4>${keys}${body}` +
-    `<figcaption>${escapeHtml(caption)}</figcaption>${after ?? ""}` +
-    `<details class="numbers"><summary>Numbers</summary>${plainTable(table)}</details></figure>`
+    `<figcaption>${escapeHtml(caption)}</figcaption>${after ?? ""}${numbers}</figure>`
   );
 }
 

@@ -1,7 +1,7 @@
 /** The charts of one run: admitted against the limit, pods, debt, shares, spans. */
-import { type LimitResult, type RunResult, SERIES_STEP_US, SPANS_SECONDS } from "../run-result.ts";
+import { type LimitResult, type RunResult, SERIES_STEP_US } from "../run-result.ts";
 import { exactAxis, linearAxis } from "./axis.ts";
-import { percent, shortNumber } from "./numbers.ts";
+import { shortNumber } from "./numbers.ts";
 import { type Plot, type PlotTable, plotFigure } from "./plot.ts";
 import { coarseness, maxima, means, rates, spansOf } from "./series.ts";
 import { shareFigure } from "./share-chart.ts";
@@ -16,7 +16,7 @@ export function runCharts(result: RunResult): string {
     return [
       plotFigure(admittedPlot(result, limit, name)),
       plotFigure(debtPlot(result, limit, name)),
-      spanFigure(limit, name),
+      spanFigure(limit, result.durationUs, name),
     ];
   });
   return `<div class="charts">${[
@@ -135,9 +135,4 @@ function tableOf(
     rows.push([at, ...columns.map(([, values]) => shortNumber(values[i] ?? Number.NaN))]);
   }
   return { head: ["from second", ...columns.map(([name]) => name)], rows };
-}
-
-/** The spans of the result with their figure, for tables. */
-export function overAdmissionText(limit: LimitResult): string {
-  return SPANS_SECONDS.map((s, i) => `${s} s: ${percent(limit.overAdmission[i] ?? 0)}`).join(", ");
 }

@@ -1,6 +1,7 @@
 /** Schemes side by side in one scenario: how exact each is, and what it costs. */
 import type { Axis } from "./axis.ts";
 import { linearAxis, magnitudeAxis } from "./axis.ts";
+import { rounded } from "./data-files.ts";
 import { escapeHtml } from "./escape.ts";
 import { shortNumber } from "./numbers.ts";
 import { above, across, figure, frame, legendItem, svg } from "./plot.ts";
@@ -43,15 +44,6 @@ export function schemeFigure(schemes: readonly SchemeRuns[]): string {
     legend: [legendItem("ours", "Aliquot and its ablations"), legendItem("theirs", "other rules")],
     body: frame(x, y, "calls", svg(title, caption, drawn) + dotLabels(dots, x, y), "plot"),
     after: schemeTable(dots),
-    table: {
-      head: ["scheme", "excess", "calls per token", "use"],
-      rows: dots.map((dot) => [
-        dot.scheme,
-        shortNumber(dot.excess),
-        shortNumber(dot.calls),
-        dot.use.toFixed(3),
-      ]),
-    },
   });
 }
 
@@ -99,8 +91,8 @@ function schemeTable(dots: readonly Dot[]): string {
   const rows = dots.map(
     ({ number, scheme, excess, calls, use, look }) =>
       `<tr class="${look}"><td>${number}</td><th scope="row">${escapeHtml(scheme)}</th>` +
-      `<td data-field="excess" data-value="${excess}">${shortNumber(excess)}</td>` +
-      `<td data-field="calls" data-value="${calls}">${shortNumber(calls)}</td>` +
+      `<td data-field="excess" data-value="${rounded(excess)}">${shortNumber(excess)}</td>` +
+      `<td data-field="calls" data-value="${rounded(calls)}">${shortNumber(calls)}</td>` +
       `<td>${use.toFixed(3)}</td></tr>`,
   );
   return (

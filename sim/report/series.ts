@@ -40,7 +40,7 @@ export function spansOf({ events, durationUs }: RunResult): PlotSpan[] {
   const spans: { fromUs: number; toUs: number; text: string }[] = [];
   const pods: Map<string, { fromUs: number; kind: RunEvent["kind"]; names: string[] }> = new Map();
   for (const { atUs, kind, text } of events) {
-    if (kind === "heal") continue;
+    if (kind === "heal" || (kind === "mark" && hasFault(events, atUs))) continue;
     if (kind === "fault" || kind === "mark") {
       const heal = events.find(
         (other) => other.kind === "heal" && other.text === text && other.atUs >= atUs,
@@ -52,8 +52,8 @@ export function spansOf({ events, durationUs }: RunResult): PlotSpan[] {
     if (group === undefined) pods.set(`${kind} ${atUs}`, { fromUs: atUs, kind, names: [text] });
     else group.names.push(text);
   }
-  // A plan that lets pods join says so already.
-  const told = new Set(spans.map(({ fromUs }) => fromUs));
+  // A fault at the same instant says so already.
+  const told = new Set(events.filter(({ kind }) => kind === "fault").map(({ atUs }) => atUs));
   for (const { fromUs, kind, names } of pods.values()) {
     if (told.has(fromUs)) continue;
     const who = names.length === 1 ? names[0] : `${names.length} pods`;
@@ -66,6 +66,10 @@ export function spansOf({ events, durationUs }: RunResult): PlotSpan[] {
       to: Math.min(toUs, durationUs) / 1e6,
       label: `${seconds(fromUs)}: ${text}`,
     }));
+}
+
+function hasFault(events: readonly RunEvent[], atUs: number): boolean {
+  return events.some((other) => other.kind === "fault" && other.atUs === atUs);
 }
 
 /** A line of a plan without its instant. */

@@ -7,11 +7,12 @@ import { figure } from "./plot.ts";
 /** The bar's end: a bar that is longer is cut off, its number is not. */
 const BAR_MOST = 1.5;
 
-export function spanFigure(limit: LimitResult, name: string): string {
+/** @param durationUs - Of the run; spans that are longer say nothing. */
+export function spanFigure(limit: LimitResult, durationUs: number, name: string): string {
   const rows = SPANS_SECONDS.map((seconds, i) => {
     const over = limit.overAdmission[i] ?? 0;
     return { seconds, used: Math.max(0, 1 + over), allowed: limit.burst + limit.rate * seconds };
-  });
+  }).filter(({ seconds }) => seconds * 1e6 <= durationUs);
   const title = `Largest admission by length of span${name}`;
   const caption = "As a part of b + r T, which the line marks; beyond it is over-admission.";
   const line = percentOf(1 / BAR_MOST);

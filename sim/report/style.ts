@@ -38,7 +38,7 @@ margin-right:6px}
 .legend .band-rest{border-top:10px solid var(--s4)}
 .plot{position:relative;padding:8px 10px 24px 52px}
 .plot.bare{padding-left:10px}
-.plot svg{display:block;width:100%;height:220px;overflow:hidden}
+.plot svg{display:block;width:100%;height:220px;overflow:visible}
 .plot.small svg,.plot.bare svg{height:130px}
 .y,.x,.dots{position:absolute;font-size:.75rem;color:var(--soft);line-height:1}
 .y{left:0;top:8px;bottom:24px;width:46px}
