@@ -29,6 +29,8 @@ export interface FleetParts {
   readonly recorder: Recorder;
   readonly trace: Trace;
   readonly random: Prng;
+  /** Added to where pods' clocks start. */
+  readonly clockShiftUs: number;
   /** Limits in force now, for pods that join. */
   limits(): readonly Limit[];
   /** A pod has left in good order; named by number and incarnation. */
@@ -77,6 +79,7 @@ export class Fleet {
       number,
       incarnation,
       random.fork(`pod ${number}.${incarnation}`),
+      this.#parts.clockShiftUs,
     );
     // Serving before the node is built: a pod counts itself.
     this.#setServing([...this.#serving, number]);

@@ -42,12 +42,19 @@ export class PodHost<Store extends StoreProgram> implements NodeContext<Store> {
   readonly #timersDue: (() => void)[] = [];
   readonly #inputDue: (() => void)[] = [];
 
-  constructor(around: PodSurroundings<Store>, pod: number, incarnation: number, random: Prng) {
+  constructor(
+    around: PodSurroundings<Store>,
+    pod: number,
+    incarnation: number,
+    random: Prng,
+    clockShiftUs: number,
+  ) {
     this.#around = around;
     this.pod = pod;
     this.incarnation = incarnation;
     this.random = random;
-    this.clock = new HostClock(around.loop.nowUs, 1_000_000 + random.below(1_000_000_000));
+    const startUs = 1_000_000 + random.below(1_000_000_000) + clockShiftUs;
+    this.clock = new HostClock(around.loop.nowUs, startUs);
   }
 
   get limits(): readonly Limit[] {
