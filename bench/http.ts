@@ -45,7 +45,7 @@ export const HTTP_CASES: readonly HttpCase[] = [
 ];
 
 const SIDECAR = fileURLToPath(new URL("../src/main.js", import.meta.url));
-const CONNECTIONS = 32;
+const CONNECTIONS = 128;
 const KEYS = 1_000;
 const READY_WITHIN_MS = 10_000;
 /** USER_HZ of Linux on every architecture that Node runs on. */

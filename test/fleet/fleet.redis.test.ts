@@ -1,0 +1,88 @@
+/**
+ * Short runs of the harness. Bounds leave room for a machine that is busy with other tests: what
+ * such a machine does to latencies shows in how late the generator itself was, so waits are compared
+ * with that. Excess is the certain one, which no delay can raise.
+ */
+import { describe, expect, it } from "vitest";
+import { until } from "../support/sidecar.ts";
+import { FleetProcess, isAlive, type Report, report } from "./fleet-process.ts";
+
+const perSecond = ({ seconds }: Report, from: number, to: number): number =>
+  seconds.slice(from, to).reduce((sum, { admitted }) => sum + admitted, 0) / (to - from);
+
+const admittedByPods = ({ verdict }: Report): number =>
+  Object.values(verdict.admittedByPods).reduce((sum, admitted) => sum + admitted, 0);
+
+describe("one pod without a store", () => {
+  it("admits what an ideal bucket admits", async () => {
+    const run = await report("--embedded", "--rate", "500/s", "--offered", "1000", "--duration=3s");
+    expect(run.verdict.failed).toBe(0);
+    expect(run.verdict.certainExcess.tokens).toBeLessThan(1);
+    expect(run.verdict.utilisation).toBeGreaterThan(0.99);
+    expect(run.verdict.utilisation).toBeLessThan(1.02);
+    expect(run.verdict.offered).toBeGreaterThanOrEqual(3_000);
+    // The generator's count and the pod's own are two ways to the same number.
+    expect(admittedByPods(run)).toBe(run.verdict.admitted);
+  });
+});
+
+describe("O10 pods that come, and pods that are killed", () => {
+  it("change what the fleet admits by at most a quarter of the burst", async () => {
+    const at = ["--at", "2s:add=3", "--at", "6s:kill=3"];
+    const run = await report("--pods", "2", "--offered", "400", "--duration", "9s", ...at);
+    expect(run.verdict.certainExcess.tokens).toBeLessThanOrEqual(250);
+    expect(run.verdict.utilisation).toBeGreaterThan(0.9);
+    const counts = run.sights.map(({ pods }) => pods[0]?.livePods);
+    expect(counts[0]).toBe(2);
+    expect(counts).toContain(5);
+    expect(run.verdict.scriptCalls).toBeGreaterThan(0);
+    // Every 100 ms a call per pod, heartbeats, and asks of the start: far from one per token.
+    expect(run.verdict.scriptCalls / run.verdict.admitted).toBeLessThan(0.25);
+  });
+});
+
+describe.each(["redis-stop", "redis-hang"])("O7 %s", (outage) => {
+  it("leaves the margin of the limit, keeps no check waiting, and passes", async () => {
+    const at = ["--at", `2s:${outage}`, "--at", "7s:redis-start"];
+    const shape = ["--rate", "400/s", "--margin", "0.5", "--offered", "200", "--pods", "4"];
+    const run = await report(...shape, "--duration", "12s", ...at);
+    const { verdict, sights } = run;
+    expect(verdict.failed).toBe(0);
+    expect(verdict.certainExcess.tokens).toBeLessThanOrEqual(100);
+    // Half of 400/s from 3 s after the outage began.
+    expect(perSecond(run, 5, 7)).toBeGreaterThan(180);
+    expect(perSecond(run, 5, 7)).toBeLessThan(220);
+    expect(perSecond(run, 10, 12)).toBeGreaterThan(360);
+    expect(perSecond(run, 10, 12)).toBeLessThan(440);
+    const active = (second: number) =>
+      sights[second - 1]?.pods.map(({ fallbackActive }) => fallbackActive);
+    expect(active(6)).toEqual([true, true, true, true]);
+    expect(active(12)).toEqual([false, false, false, false]);
+    // Redis is away for 5 s; a check that waited for it would wait for a command's 50 ms at least.
+    expect(verdict.latencyMs.p50).toBeLessThan(10 + verdict.latenessMs.p50);
+    expect(verdict.latencyMs.p99).toBeLessThan(40 + 3 * verdict.latenessMs.p99);
+    expect(admittedByPods(run)).toBe(verdict.admitted);
+  });
+});
+
+describe("the harness that is interrupted", () => {
+  it.each([
+    ["SIGINT", "and says so by its exit code", 130],
+    ["SIGKILL", "even then", null],
+  ] as const)("by %s leaves no process behind, %s", async (signal, _says, exitCode) => {
+    const fleet = new FleetProcess(["--pods", "2", "--offered", "50", "--duration", "60s"]);
+    await until("the load runs", 20_000, () => fleet.output.includes("offered"));
+    const pids = fleet.descendants();
+    // Redis, two sidecars, and the generator.
+    expect(pids.length).toBeGreaterThanOrEqual(4);
+    fleet.child.kill(signal);
+    expect(await fleet.exited).toBe(exitCode);
+    await until("all processes are gone", 10_000, () => !pids.some(isAlive));
+  });
+
+  it("by a wrong argument has started nothing", async () => {
+    const fleet = new FleetProcess(["--at", "5s:explode"]);
+    expect(await fleet.exited).toBe(2);
+    expect(fleet.output).toContain('there is no act "explode"');
+  });
+});
