@@ -33,7 +33,7 @@ export type Told =
   | { readonly kind: "ended" };
 
 const TICK_MS = 1;
-const TELL_EVERY_US = 200_000;
+const TELL_EVERY_US = 50_000;
 /** Answers that take longer than this after the end are given up. */
 const LAST_ANSWERS_US = 1_000_000;
 
