@@ -7,7 +7,7 @@ import type { Check, Decision } from "../src/core/decision.ts";
 import { type Batch, ENTRY_FIELDS, REPLY_FIELDS } from "../src/core/exchange.ts";
 import type { Limit } from "../src/core/limit.ts";
 import { PodLimiter, type PodLimiterOptions } from "../src/core/pod-limiter.ts";
-import type { InstantUs } from "../src/core/units.ts";
+import type { DurationUs, InstantUs } from "../src/core/units.ts";
 import type { HeartbeatTerms } from "../src/ports/coordinator.ts";
 import type { HeartbeatReply } from "../src/store/embedded/embedded-store.ts";
 import { LaneEar } from "../src/store/lane-ear.ts";
@@ -22,11 +22,24 @@ import type {
   SimCheck,
 } from "./scheme.ts";
 
-const HEARTBEAT_US = 1_000_000;
-const TERMS: HeartbeatTerms = { timeoutUs: 5_000_000, silentAfterUs: 2_500_000 };
-const COMMAND_TIMEOUT_US = 50_000;
-const DECISION_TIMEOUT_US = 10_000;
-const DRAIN_TIMEOUT_US = 10_000_000;
+/** What of the configuration a pod's driver needs; the defaults are those of the product. */
+export interface NodeTiming {
+  readonly heartbeatUs: DurationUs;
+  readonly membership: HeartbeatTerms;
+  readonly commandTimeoutUs: DurationUs;
+  readonly decisionTimeoutUs: DurationUs;
+  readonly drainTimeoutUs: DurationUs;
+  readonly keysMax: number;
+}
+
+const DEFAULT_TIMING: NodeTiming = {
+  heartbeatUs: 1_000_000,
+  membership: { timeoutUs: 5_000_000, silentAfterUs: 2_500_000 },
+  commandTimeoutUs: 50_000,
+  decisionTimeoutUs: 10_000,
+  drainTimeoutUs: 10_000_000,
+  keysMax: 100_000,
+};
 /** How soon an independent source notices a pod. */
 const LISTING_LAG = { upUs: 500_000, downUs: 500_000 };
 /** Bytes of the frame around the numbers of a call and its reply, roughly. */
@@ -53,12 +66,14 @@ export interface NodeParts {
   readonly engine?: (options: PodLimiterOptions, now: InstantUs) => Engine;
   /** Changes the limits that every node gets. */
   readonly limits?: (limits: readonly Limit[]) => readonly Limit[];
+  readonly timing?: NodeTiming;
 }
 
 export class AliquotNode implements SchemeNode {
   readonly #context: NodeContext<AliquotStore>;
   readonly #setup: SchemeSetup;
   readonly #changeLimits: (limits: readonly Limit[]) => readonly Limit[];
+  readonly #timing: NodeTiming;
   readonly #engine: Engine;
   readonly #held: Map<number, (answer: Answer) => void> = new Map();
   readonly #ear: LaneEar = new LaneEar();
@@ -78,15 +93,16 @@ export class AliquotNode implements SchemeNode {
   ) {
     this.#context = context;
     this.#setup = setup;
+    this.#timing = parts.timing ?? DEFAULT_TIMING;
     this.#changeLimits = parts.limits ?? ((limits) => limits);
     this.#limits = this.#changeLimits(context.limits);
     const options: PodLimiterOptions = {
       limits: this.#limits,
       sole: false,
       lanes: store.backend.lanes,
-      commandTimeoutUs: COMMAND_TIMEOUT_US,
-      decisionTimeoutUs: DECISION_TIMEOUT_US,
-      keysMax: 100_000,
+      commandTimeoutUs: this.#timing.commandTimeoutUs,
+      decisionTimeoutUs: this.#timing.decisionTimeoutUs,
+      keysMax: this.#timing.keysMax,
       podId: `pod-${context.pod}`,
     };
     const build = parts.engine ?? ((given, now) => new PodLimiter(given, now));
@@ -123,7 +139,7 @@ export class AliquotNode implements SchemeNode {
     this.#leaving = true;
     this.#left = left;
     this.#engine.beginLeave(this.#context.nowUs());
-    this.#context.after(DRAIN_TIMEOUT_US, () => this.#goodbye());
+    this.#context.after(this.#timing.drainTimeoutUs, () => this.#goodbye());
     this.#arm();
   }
 
@@ -178,7 +194,7 @@ export class AliquotNode implements SchemeNode {
     this.#context.call({
       keys: limits.length === 1 ? keys : keys.map((key, i) => `${limits[i]?.name} ${key}`),
       bytes: FRAME_BYTES + keys.length * 8 * (ENTRY_FIELDS + REPLY_FIELDS),
-      timeoutUs: COMMAND_TIMEOUT_US,
+      timeoutUs: this.#timing.commandTimeoutUs,
       run: (store, nowUs) => store.reconcile(nowUs, this.#context, batch),
       done: (outcome) => {
         const now = this.#context.nowUs();
@@ -201,8 +217,9 @@ export class AliquotNode implements SchemeNode {
     this.#context.call({
       keys: [],
       bytes: FRAME_BYTES,
-      timeoutUs: COMMAND_TIMEOUT_US,
-      run: (store, nowUs) => store.backend.heartbeat(nowUs, member, TERMS, this.#ear.at(sentUs)),
+      timeoutUs: this.#timing.commandTimeoutUs,
+      run: (store, nowUs) =>
+        store.backend.heartbeat(nowUs, member, this.#timing.membership, this.#ear.at(sentUs)),
       done: (outcome) => {
         if (this.#leaving) return;
         if (outcome.ok) {
@@ -214,7 +231,7 @@ export class AliquotNode implements SchemeNode {
         this.#arm();
       },
     });
-    const delayUs = HEARTBEAT_US * (0.9 + 0.2 * this.#draw());
+    const delayUs = this.#timing.heartbeatUs * (0.9 + 0.2 * this.#draw());
     this.#context.after(Math.round(delayUs), () => this.#heartbeat());
   }
 
@@ -238,7 +255,7 @@ export class AliquotNode implements SchemeNode {
     this.#context.call({
       keys: [],
       bytes: FRAME_BYTES,
-      timeoutUs: COMMAND_TIMEOUT_US,
+      timeoutUs: this.#timing.commandTimeoutUs,
       run: (store) => store.backend.leave(memberOf(this.#context.pod, this.#context.incarnation)),
       done: left,
     });

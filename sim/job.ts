@@ -55,6 +55,11 @@ export function judge(scenario: Scenario, result: RunResult): JudgedVerdict[] {
   }));
 }
 
+/** A run of the product, whose promises the verdicts are. */
+export function isOurs(job: Job): boolean {
+  return job.scheme === aliquotScheme().name || job.scheme === ON_REDIS.name;
+}
+
 /** The one line that repeats a run. */
 export function reproduction(job: Job): string {
   const parts = ["npm run sim --", `--scenario ${job.scenario}`, `--seed ${job.seed}`];

@@ -1,16 +1,16 @@
 /** The table on the terminal: a row per scenario, worst figures over its seeds, and what failed. */
-import { type JobDone, reproduction } from "./job.ts";
+import { isOurs, type JobDone, reproduction } from "./job.ts";
 
 const COLUMNS: readonly { readonly title: string; readonly width: number }[] = [
   { title: "scenario", width: 30 },
-  { title: "scheme", width: 12 },
+  { title: "scheme", width: 26 },
   { title: "seeds", width: 5 },
   { title: "excess", width: 8 },
   { title: "bound", width: 7 },
   { title: "use", width: 6 },
   { title: "calls/adm", width: 9 },
   { title: "held", width: 6 },
-  { title: "verdict", width: 7 },
+  { title: "verdict", width: 9 },
 ];
 
 export function heading(): string {
@@ -30,14 +30,14 @@ export function row(runs: readonly JobDone[]): string {
   const most = (of: (run: JobDone) => number): number => Math.max(...runs.map(of));
   const cells = [
     first.job.scenario.padEnd(30),
-    first.job.scheme.padEnd(12),
+    first.job.scheme.padEnd(26),
     `${runs.length}`,
     worst.excess.toFixed(1),
     worst.bound.toFixed(0),
     least.toFixed(3),
     most((run) => run.result.cost.callsPerAdmit).toFixed(3),
     `${(100 * most((run) => run.result.latency.heldPart)).toFixed(1)}%`,
-    failed === 0 ? "ok" : `${failed}/${runs.length} FAIL`,
+    failed === 0 ? "ok" : isOurs(first.job) ? `${failed}/${runs.length} FAIL` : "misses",
   ];
   return cells.map((cell, i) => cell.padStart(COLUMNS[i]?.width ?? 0)).join(" ");
 }

@@ -1,0 +1,127 @@
+/** The verdict per limit in words: what to expect of it, what was measured, what an outage does. */
+import { formatDuration } from "../../src/config/duration.ts";
+import { formatRate } from "../../src/config/rate.ts";
+import type { Limit } from "../../src/core/limit.ts";
+import { percent, seconds, shortNumber } from "../report/numbers.ts";
+import type { LimitResult, RunResult } from "../run-result.ts";
+import { type Outage, outageFigures, podsAt } from "./outage.ts";
+
+/** The run that tells of outages: the scenario's own, or the same with an outage added. */
+export interface OutageRun {
+  readonly outage: Outage;
+  readonly result: RunResult;
+  /** The scenario has no outage of its own. */
+  readonly isAdded: boolean;
+}
+
+/** Lines of one limit. */
+export function limitLines(
+  limit: Limit,
+  index: number,
+  result: RunResult,
+  outageRun: OutageRun | undefined,
+): string[] {
+  const measured = result.limits[index];
+  if (measured === undefined) return [];
+  const every = formatDuration(limit.intervalUs);
+  const rows: [string, string][] = [
+    ["mode", `${limit.mode}: pods decide by themselves and compare numbers every ${every}`],
+    ["asked", askedText(measured)],
+    ["admitted", admittedText(measured)],
+    ["bound", boundText(measured, result)],
+    ["excess", excessText(measured)],
+    ["outage", policyText(limit, outageRun?.result ?? result, outageRun?.outage)],
+    ...outageRows(index, outageRun),
+    ["verdict", verdictText(limit, measured, result)],
+  ];
+  return [
+    `${limit.name}: ${formatRate(limit)}, burst ${shortNumber(limit.burst)}`,
+    ...rows.map(([what, text]) => `  ${what.padEnd(10)}${text}`),
+  ];
+}
+
+/** Lines that are about the fleet and not about one limit. */
+export function fleetLines(result: RunResult): string[] {
+  const { cost, latency, fleet } = result;
+  const [least, most] = [Math.min(...fleet.podsSeries), Math.max(...fleet.podsSeries)];
+  const waits =
+    latency.held === 0
+      ? "no request waits for the store"
+      : `${percent(latency.heldPart)} of the requests wait for the store, ` +
+        `at most ${shortNumber(latency.maxUs / 1e3)} ms`;
+  return [
+    "the fleet",
+    `  ${"pods".padEnd(10)}${least === most ? most : `${least} to ${most}`}`,
+    `  ${"store".padEnd(10)}${shortNumber(cost.callsPerSecond)} calls/s, ` +
+      `${shortNumber(cost.callsPerAdmit)} per admitted token`,
+    `  ${"waiting".padEnd(10)}${waits}`,
+  ];
+}
+
+/** Nothing broke a law of the engine: the excess is within the bound and what the faults explain. */
+export function holds(limit: Limit, result: RunResult): boolean {
+  return !result.violations.some(({ invariant, text }) => {
+    return invariant !== "I1" || text.includes(limit.name);
+  });
+}
+
+function askedText({ offered, keys }: LimitResult): string {
+  return `${shortNumber(offered)} tokens under ${keys === 1 ? "one key" : `${keys} keys`}`;
+}
+
+function admittedText({ admitted, utilisation }: LimitResult): string {
+  return `${shortNumber(admitted)} tokens, ${percent(utilisation)} of what ideal buckets admit`;
+}
+
+function boundText({ bound, burst }: LimitResult, { fleet }: RunResult): string {
+  const pods = Math.max(...fleet.podsSeries);
+  return (
+    `per key at most ${shortNumber(bound)} tokens beyond burst + rate x T in any time T, ` +
+    `${percent(bound / burst)} of the burst, with ${pods} ${pods === 1 ? "pod" : "pods"}`
+  );
+}
+
+function excessText({ excess, excessAtUs, bound, keys, excessKey }: LimitResult): string {
+  if (excess === 0) return "none";
+  const where = keys === 1 ? "" : `, under the key ${JSON.stringify(excessKey)}`;
+  const size = `${shortNumber(excess)} tokens at ${seconds(excessAtUs)}${where}`;
+  return `${size}: ${excess <= bound ? "within" : "beyond"} the bound`;
+}
+
+function policyText(
+  { fallback, rate, burst }: Limit,
+  result: RunResult,
+  outage: Outage | undefined,
+): string {
+  const { policy, margin } = fallback;
+  if (policy === "open") return "while Redis is away everything is admitted, and counted";
+  if (policy === "closed") return "while Redis is away every check is answered 503";
+  const pods = podsAt(result, outage?.fromUs ?? 0);
+  return (
+    `while Redis is away all pods together admit at most ${shortNumber(margin * rate)}/s and ` +
+    `${shortNumber(margin * burst)} at once, if there are no more of them than ${pods}`
+  );
+}
+
+function outageRows(index: number, run: OutageRun | undefined): [string, string][] {
+  const limit = run?.result.limits[index];
+  if (run === undefined || limit === undefined) return [];
+  const { admittedPerSecond, idealPerSecond } = outageFigures(limit, run.outage);
+  const { fromUs, toUs } = run.outage;
+  const how = run.isAdded ? "in a second run, away" : "away";
+  const text =
+    `${how} from ${seconds(fromUs)} to ${seconds(toUs)}: admits ${shortNumber(admittedPerSecond)}/s, ` +
+    `ideal buckets ${shortNumber(idealPerSecond)}/s; excess ${shortNumber(limit.excess)}`;
+  return [["", text]];
+}
+
+function verdictText(limit: Limit, measured: LimitResult, result: RunResult): string {
+  if (!holds(limit, result)) {
+    const [broken] = result.violations;
+    return `FAILS: ${broken?.invariant}: ${broken?.text}`;
+  }
+  if (measured.excess <= measured.bound) return "holds";
+  return limit.fallback.policy === "open"
+    ? "holds, as an open limit can: while Redis is away nothing is denied"
+    : "holds: the excess is beyond the bound by less than the faults explain";
+}
