@@ -32,9 +32,9 @@ export interface NodeTiming {
   readonly keysMax: number;
 }
 
-const DEFAULT_TIMING: NodeTiming = {
+export const DEFAULT_TIMING: NodeTiming = {
   heartbeatUs: 1_000_000,
-  membership: { timeoutUs: 5_000_000, silentAfterUs: 2_500_000 },
+  membership: { timeoutUs: 5_000_000, silentAfterUs: 2_500_000, largeCosts: [] },
   commandTimeoutUs: 50_000,
   decisionTimeoutUs: 10_000,
   drainTimeoutUs: 10_000_000,

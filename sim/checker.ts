@@ -19,8 +19,8 @@ import { ExchangeLaws } from "./exchange-laws.ts";
 import type { Violation } from "./run-result.ts";
 import type { ExchangeObserver } from "./scheme.ts";
 
-/** After this many the rest says nothing new. */
-const VIOLATIONS_MAX = 5;
+/** After this many of one law the rest says nothing new. */
+const VIOLATIONS_MAX = 3;
 
 /** A debt is computed in doubles from whole numbers; anything beyond is no rounding. */
 const ROUNDING = 1e-6;
@@ -73,7 +73,8 @@ export class Checker implements ExchangeObserver {
   }
 
   violated(invariant: string, text: string): void {
-    if (this.violations.length >= VIOLATIONS_MAX) return;
+    const times = this.violations.filter((found) => found.invariant === invariant).length;
+    if (times >= VIOLATIONS_MAX) return;
     this.violations.push({ invariant, atUs: this.#nowUs(), text });
   }
 

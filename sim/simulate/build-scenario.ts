@@ -1,7 +1,7 @@
 /** Puts a configuration and a user's scenario together into one that the world can run. */
 import type { Config } from "../../src/config/config.ts";
 import { type Limit, limitForKey } from "../../src/core/limit.ts";
-import type { NodeTiming } from "../aliquot-node.ts";
+import { DEFAULT_TIMING, type NodeTiming } from "../aliquot-node.ts";
 import { horizontalPodAutoscaler } from "../autoscaler.ts";
 import { LAN } from "../network.ts";
 import type { Scenario } from "../scenario.ts";
@@ -96,7 +96,11 @@ export function timingOf(config: Config): NodeTiming {
   return {
     heartbeatUs,
     // As in the membership of the product: 2.5 heartbeats without a word are silence.
-    membership: { timeoutUs, silentAfterUs: Math.min(Math.floor(2.5 * heartbeatUs), timeoutUs) },
+    membership: {
+      ...DEFAULT_TIMING.membership,
+      timeoutUs,
+      silentAfterUs: Math.min(Math.floor(2.5 * heartbeatUs), timeoutUs),
+    },
     commandTimeoutUs: config.redis?.commandTimeoutUs ?? 50_000,
     decisionTimeoutUs: config.decisionTimeoutUs,
     drainTimeoutUs: config.drainTimeoutUs,

@@ -39,7 +39,7 @@ export function readScenario(path: string, text: string, limits: readonly Limit[
   }
   const { faults, ...scenario } = parsed.data;
   checkFleet(scenario, problems);
-  scenario.load.forEach((load, i) => checkLoad(load, ["load", i], limits, problems));
+  for (const [i, load] of scenario.load.entries()) checkLoad(load, ["load", i], limits, problems);
   checkAmount(scenario, problems);
   const plan = faults.flatMap((line, i) => readFault(line, i, scenario.duration, problems));
   if (problems.found.length > 0) return { problems: problems.found };

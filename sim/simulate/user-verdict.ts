@@ -33,11 +33,9 @@ export function limitLines(
     ["outage", policyText(limit, outageRun?.result ?? result, outageRun?.outage)],
     ...outageRows(index, outageRun),
     ["verdict", verdictText(limit, measured, result)],
+    ...adviceRows(measured, result),
   ];
-  return [
-    `${limit.name}: ${formatRate(limit)}, burst ${shortNumber(limit.burst)}`,
-    ...rows.map(([what, text]) => `  ${what.padEnd(10)}${text}`),
-  ];
+  return [`${limit.name}: ${formatRate(limit)}, burst ${shortNumber(limit.burst)}`, ...table(rows)];
 }
 
 /** Lines that are about the fleet and not about one limit. */
@@ -51,11 +49,33 @@ export function fleetLines(result: RunResult): string[] {
         `at most ${shortNumber(latency.maxUs / 1e3)} ms`;
   return [
     "the fleet",
-    `  ${"pods".padEnd(10)}${least === most ? most : `${least} to ${most}`}`,
-    `  ${"store".padEnd(10)}${shortNumber(cost.callsPerSecond)} calls/s, ` +
-      `${shortNumber(cost.callsPerAdmit)} per admitted token`,
-    `  ${"waiting".padEnd(10)}${waits}`,
+    ...table([
+      ["pods", `${least === most ? most : `${least} to ${most}`}`],
+      [
+        "store",
+        `${shortNumber(cost.callsPerSecond)} calls/s, ` +
+          `${shortNumber(cost.callsPerAdmit)} per admitted token`,
+      ],
+      ["waiting", waits],
+    ]),
   ];
+}
+
+const INDENT = 12;
+const COLUMNS = 96;
+
+/** Rows of a name and a text that is broken to fit a terminal. */
+function table(rows: readonly (readonly [what: string, text: string])[]): string[] {
+  return rows.flatMap(([what, text]) => {
+    const lines: string[] = [""];
+    for (const word of text.split(" ")) {
+      const line = lines.at(-1) ?? "";
+      if (INDENT + line.length + word.length < COLUMNS) {
+        lines[lines.length - 1] = line === "" ? word : `${line} ${word}`;
+      } else lines.push(word);
+    }
+    return lines.map((line, i) => `  ${(i === 0 ? what : "").padEnd(INDENT - 2)}${line}`);
+  });
 }
 
 /** Nothing broke a law of the engine: the excess is within the bound and what the faults explain. */
@@ -113,6 +133,18 @@ function outageRows(index: number, run: OutageRun | undefined): [string, string]
     `${how} from ${seconds(fromUs)} to ${seconds(toUs)}: admits ${shortNumber(admittedPerSecond)}/s, ` +
     `ideal buckets ${shortNumber(idealPerSecond)}/s; excess ${shortNumber(limit.excess)}`;
   return [["", text]];
+}
+
+/** A bound of this part of the burst and more is worth a word. */
+const LARGE_BOUND = 0.5;
+
+function adviceRows({ bound, burst }: LimitResult, result: RunResult): [string, string][] {
+  if (bound < LARGE_BOUND * burst) return [];
+  const pods = Math.max(...result.fleet.podsSeries);
+  const text =
+    `the bound is large against the burst: hybrid mode is coarse for a limit this small over ` +
+    `${pods} pods. A larger burst or fewer pods make it smaller`;
+  return [["note", text]];
 }
 
 function verdictText(limit: Limit, measured: LimitResult, result: RunResult): string {

@@ -14,6 +14,7 @@ import {
   DEFICIT_IN_FRACTIONS,
   DENIED_CHECK_CHARGED,
   FALLBACK_NOT_DIVIDED,
+  FALLBACK_OPEN,
   LEAVE_REPORT_LOST,
   LEDGER_DROPPED,
   NEW_CONTENT_UNDER_AN_OLD_NUMBER,
@@ -47,7 +48,8 @@ const PLANTED: readonly (readonly [Scheme, string, string])[] = [
   [NEW_CONTENT_UNDER_AN_OLD_NUMBER, "one-way-loss", "I5"],
   [STOCK_NEVER_EXPIRES, "adversary", "I3"],
   [DEFICIT_IN_FRACTIONS, "steady-0.5x", "I4"],
-  [FALLBACK_NOT_DIVIDED, "store-refuses-10s", "I1"],
+  [FALLBACK_NOT_DIVIDED, "store-refuses-10s", "I7"],
+  [FALLBACK_OPEN, "store-refuses-10s", "I1"],
 ];
 
 describe.each(PLANTED)("$name", (bug, scenario, law) => {

@@ -212,10 +212,16 @@ export const DEFICIT_IN_FRACTIONS: Scheme = buggy("deficit-in-fractions", {
 
 /** Each isolated pod takes the margin for itself instead of its part of it. */
 export const FALLBACK_NOT_DIVIDED: Scheme = buggy("fallback-not-divided", {
-  engine: (options, now) =>
-    new PodLimiter({ ...options, limits: options.limits.map((limit) => undivided(limit)) }, now),
+  limits: (limits) => limits.map((limit) => withFallback(limit, { margin: 20 * MARGIN })),
 });
 
-function undivided(limit: Limit): Limit {
-  return { ...limit, fallback: { ...limit.fallback, policy: "open" } };
+/** A limit that should stay strict is left open while the store is away. */
+export const FALLBACK_OPEN: Scheme = buggy("fallback-open", {
+  limits: (limits) => limits.map((limit) => withFallback(limit, { policy: "open" })),
+});
+
+const MARGIN = 0.9;
+
+function withFallback(limit: Limit, change: Partial<Limit["fallback"]>): Limit {
+  return { ...limit, fallback: { ...limit.fallback, ...change } };
 }

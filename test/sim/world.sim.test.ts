@@ -1,8 +1,11 @@
 /** The world itself, with schemes that are right by inspection. */
 import { expect, test } from "vitest";
+import { aliquotScheme } from "../../sim/aliquot-scheme.ts";
 import type { Fault } from "../../sim/fault-plan.ts";
 import type { Scenario } from "../../sim/scenario.ts";
+import { scenarioNamed } from "../../sim/scenario-table.ts";
 import { limitOf, SECOND, scenarioOf } from "../../sim/scenarios/scenario-of.ts";
+import type { Scheme } from "../../sim/scheme.ts";
 import { runScenario } from "../../sim/world.ts";
 import { CENTRAL, INDEPENDENT, poisson } from "./toy-schemes.ts";
 
@@ -176,4 +179,12 @@ test("a store that fails over brings back the state of then", async () => {
   // 800 requests a second arrive, so the state of a second ago is about 800 requests old.
   expect(went).toBeGreaterThan(700);
   expect(went).toBeLessThan(900);
+});
+
+test("20 pods at r = 1000/s for a minute take less than four seconds of processor time", async () => {
+  const before = process.cpuUsage();
+  const result = await runScenario(scenarioNamed("steady-2x-minute"), aliquotScheme() as Scheme, 1);
+  const { user, system } = process.cpuUsage(before);
+  expect((user + system) / 1e6).toBeLessThan(4);
+  expect(result.fleet.requests).toBeGreaterThan(115_000);
 });
