@@ -9,10 +9,11 @@ KEYS[1]   aliquot:{lane}:fleet:meta                       the lane's record (lib
 KEYS[2]   aliquot:{lane}:fleet:seq:pod:incarnation        last sequence number, the one before, when
 KEYS[3..] aliquot:{group}:fleet:limit:digest              a key state per entry (lib/key-state.lua)
 
-ARGV[1]   8 doubles: time in us, or below 0 for the clock of this server; sequence number, from 1;
+ARGV[1]   9 doubles: time in us, or below 0 for the clock of this server; sequence number, from 1;
           epoch the pod knows, 0 for none; heard_at, time of the last reply heard in this lane, us,
           0 for none; heard_ago, us since the call it answered was sent; tolerance of the clock, us;
-          pods, at least 1; hold, the part of the refill held back, 0 to below 1
+          run, the number of the server process (lib/lane.lua); pods, at least 1; hold, the part of
+          the refill held back, 0 to below 1
 ARGV[2]   19 doubles per entry: refill, period, tick us, burst, interval s, max debt, cold (over all
           pods), lost 0..1, consumed (may be negative), demand, elapsed s, registered, held,
           own demand, replied at us, gap s, round trip s, want, flow; tokens where no unit is said
@@ -41,10 +42,11 @@ local SEQ_LIFE_MS = "600000"
 -- e: the gain at which a loop that answers a round late settles fastest without ringing.
 local E1 = 2.718281828459045
 
-local given, seq, epoch, heard_at, heard_ago, tolerance, pods, hold =
-  struct_unpack("<dddddddd", ARGV[1])
+local given, seq, epoch, heard_at, heard_ago, tolerance, run, pods, hold =
+  struct_unpack("<ddddddddd", ARGV[1])
 local values, odd = read_keys()
-local lane = open_lane(values[1], odd[1], read_time(given), epoch, heard_at, heard_ago, tolerance)
+local lane =
+  open_lane(values[1], odd[1], read_time(given), epoch, heard_at, heard_ago, tolerance, run)
 local now = lane.now
 
 local last_seq, previous_seq = 0, 0
@@ -68,13 +70,11 @@ for i = 3, #KEYS do
   refill, period, tick, burst, interval, max_debt, cold, lost, consumed, demand, elapsed,
     registered, held, own, replied_at, gap, rtt, want, flow, position =
     struct_unpack(ENTRY_FORMAT, ARGV[2], position)
-  local rate, tau = (refill / period) * (1e6 / tick), 5 * interval
-  limit.refill, limit.period, limit.tick, limit.burst = refill, period, tick, burst
-  limit.max_debt, limit.lost, limit.rate, limit.tau, limit.hold = max_debt, lost, rate, tau, hold
-  limit.ledger_slot = floor(3 * interval * 1e6 + 0.5)
+  set_limit(refill, period, tick, burst, max_debt, interval, lost, hold)
+  local rate, tau = limit.rate, limit.tau
 
   local s = state
-  local damaged = open_key(values[i], odd[i], now, lane.lost_at)
+  local damaged = open_key(values[i], odd[i], now, lane)
   advance_key(now)
 
   -- What the pod reports.

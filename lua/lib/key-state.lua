@@ -14,8 +14,11 @@
 local KEY_FIELDS = 16
 local KEY_FORMAT = "<dddddddddddddddd"
 
--- Length of a lease slot: half a lease.
+-- Length of a lease slot: half a lease. A slot is never shorter than a tick, because time stands
+-- still in between, and a grant must outlive the lease that the pod counts from before it asked.
 local LEASE_SLOT = 500000
+-- After a loss a strict limit admits nothing until every lease that may be out is void.
+local STRICT_HOLD = 1000000
 -- A key further ahead of the clock than this was written under a lane record that is gone.
 local REGRESS_MAX = 2000000
 -- Kept beyond its last use, so that a step of the server's own clock does not delete a live key.
@@ -23,10 +26,20 @@ local EXPIRY_MARGIN_MS = 60000
 local EXPIRY_MAX_MS = 1e15
 
 -- The limit in hand, as the caller's entry tells it: refill, period, tick (us), burst, max_debt
--- (tokens), lost (0..1), tau (s), ledger_slot (us), hold (0..1), and rate (tokens/s, derived).
+-- (tokens), lost (0..1; 0 makes it strict), hold (0..1, the part of the refill held back), and what
+-- follows from these: rate (tokens/s), tau (s), ledger_slot and lease_slot (us).
 -- Both tables are used again for each key of a call: no garbage per key.
 local limit = {}
 local state = {}
+
+local function set_limit(refill, period, tick, burst, max_debt, interval, lost, hold)
+  limit.refill, limit.period, limit.tick, limit.burst = refill, period, tick, burst
+  limit.max_debt, limit.lost, limit.hold = max_debt, lost, hold
+  limit.rate = (refill / period) * (1e6 / tick)
+  limit.tau = 5 * interval
+  limit.ledger_slot = floor(3 * interval * 1e6 + 0.5)
+  limit.lease_slot = max(LEASE_SLOT, tick)
+end
 
 local function is_key_state(s)
   return s.L > 0 and s.P > 0 and s.b > 0 and s.S > 0
@@ -43,7 +56,7 @@ end
 local function life_of_key()
   local s = state
   local full = ceil(s.D / limit.refill) * limit.tick
-  if s.o0 + s.o1 + s.o2 > 0 then full = max(full, 3 * LEASE_SLOT) end
+  if s.o0 + s.o1 + s.o2 > 0 then full = max(full, 3 * limit.lease_slot) end
   return full + ceil(max(10 * limit.tau, 10) * 1e6)
 end
 
@@ -58,42 +71,6 @@ local function convert_key()
   s.L, s.P, s.b = limit.refill, limit.period, limit.burst
   s.D = max(0, ceil((s.b - level) * s.P))
   s.D = max(s.D, min(s.o0 + s.o1 + s.o2, s.b) * s.P)
-end
-
--- Starts a key anew. Absent means full; after a loss it means a part of the burst and what was
--- refilled since. `lost = 0` is strict: nothing at first.
-local function fresh_key(at, lost_for)
-  local s = state
-  s.L, s.P, s.b = limit.refill, limit.period, limit.burst
-  s.D, s.t, s.E, s.C, s.A = 0, at, 0, 0, 0
-  s.O, s.Op, s.tS, s.S, s.q, s.o0, s.o1, s.o2 = 0, 0, at, limit.ledger_slot, 0, 0, 0, 0
-  if lost_for then
-    local start = 0
-    if limit.lost > 0 then start = max(1, limit.lost * s.b) end
-    local level = min(s.b, start + limit.rate * (lost_for / 1e6))
-    s.D = ceil((s.b - level) * s.P)
-  end
-end
-
--- Loads `value` (false when absent) into `state`. Returns 1 when it was unreadable, else 0.
-local function open_key(value, odd, now, lost_at)
-  local s = state
-  local at = floor(now / limit.tick) * limit.tick
-  local whole = false
-  if value and #value == KEY_FIELDS * 8 then
-    s.L, s.P, s.b, s.D, s.t, s.E, s.C, s.A, s.O, s.Op, s.tS, s.S, s.q, s.o0, s.o1, s.o2 =
-      struct_unpack(KEY_FORMAT, value)
-    whole = is_key_state(s)
-  end
-  if whole then
-    convert_key()
-    if now <= s.t + life_of_key() then return 0 end
-  elseif value or odd then
-    fresh_key(at, 0)
-    return 1
-  end
-  if lost_at > 0 then fresh_key(at, max(0, now - lost_at)) else fresh_key(at, nil) end
-  return 0
 end
 
 -- Refills up to `to`, never above the burst less what is out in leases.
@@ -147,12 +124,12 @@ local function advance_key(now)
   else
     local at = max(before, floor(now / limit.tick) * limit.tick)
     if s.o0 + s.o1 + s.o2 > 0 then
-      local slot_end = (floor(before / LEASE_SLOT) + 1) * LEASE_SLOT
+      local slot_end = (floor(before / limit.lease_slot) + 1) * limit.lease_slot
       for _ = 1, 3 do
         if slot_end > at then break end
         refill_key(slot_end)
         s.o0, s.o1, s.o2 = s.o1, s.o2, 0
-        slot_end = slot_end + LEASE_SLOT
+        slot_end = slot_end + limit.lease_slot
       end
     end
     refill_key(at)
@@ -164,6 +141,62 @@ local function advance_key(now)
     end
   end
   rotate_ledger()
+end
+
+-- The instant from which a strict limit refills again after a loss.
+local function strict_from(lost_at)
+  return ceil((lost_at + STRICT_HOLD) / limit.tick) * limit.tick
+end
+
+-- Starts a key anew. Absent means full; after a loss (`lost_at` above 0) it means a part of the burst
+-- and what was refilled since. A strict limit starts with nothing, and refills only after its hold.
+local function fresh_key(now, lost_at)
+  local s = state
+  local at = floor(now / limit.tick) * limit.tick
+  s.L, s.P, s.b = limit.refill, limit.period, limit.burst
+  s.D, s.t, s.E, s.C, s.A = 0, at, 0, 0, 0
+  s.O, s.Op, s.tS, s.S, s.q, s.o0, s.o1, s.o2 = 0, 0, at, limit.ledger_slot, 0, 0, 0, 0
+  if lost_at == 0 then return end
+  if limit.lost > 0 then
+    local start = max(1, limit.lost * s.b)
+    local level = min(s.b, start + limit.rate * (max(0, now - lost_at) / 1e6))
+    s.D = ceil((s.b - level) * s.P)
+  else
+    local from = strict_from(lost_at)
+    s.t = max(at, from)
+    s.tS = s.t
+    s.D = max(0, s.b * s.P - s.L * ((s.t - from) / limit.tick))
+  end
+end
+
+-- Loads `value` (false when absent) into `state`. Returns 1 when it was unreadable, else 0.
+local function open_key(value, odd, now, lane)
+  local s = state
+  local strict = not (limit.lost > 0)
+  local lost_at = lane.lost_at
+  if strict then lost_at = max(lost_at, lane.moved_at) end
+  local whole = false
+  if value and #value == KEY_FIELDS * 8 then
+    s.L, s.P, s.b, s.D, s.t, s.E, s.C, s.A, s.O, s.Op, s.tS, s.S, s.q, s.o0, s.o1, s.o2 =
+      struct_unpack(KEY_FORMAT, value)
+    whole = is_key_state(s)
+  end
+  if whole then
+    convert_key()
+    if now <= s.t + life_of_key() then
+      -- Written before a loss, it may lack what was granted last.
+      if strict and lost_at > 0 and s.t < strict_from(lost_at) then
+        advance_key(strict_from(lost_at))
+        s.D = max(s.D, s.b * s.P)
+      end
+      return 0
+    end
+  elseif value or odd then
+    fresh_key(now, now)
+    return 1
+  end
+  fresh_key(now, lost_at)
+  return 0
 end
 
 -- Writes `state`. A value that says nothing any more may go; the data itself tells when (open_key),

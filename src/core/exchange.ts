@@ -124,6 +124,10 @@ export interface Roster {
   readonly pods: Tokens;
   /** Pods among them that have been silent for longer than a late heartbeat explains. */
   readonly silent: number;
+  /** Smallest power of two that is not below the pods; it rises at once and falls after a minute. */
+  readonly band: number;
+  /** Names of limits for which some pod lately saw a cost that is a large part of the burst. */
+  readonly largeCosts: readonly string[];
 }
 
 /**

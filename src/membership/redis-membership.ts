@@ -21,13 +21,15 @@ export interface RedisMembershipOptions {
   readonly heartbeatUs: DurationUs;
   /** A pod silent for this long is dropped. */
   readonly timeoutUs: DurationUs;
+  /** Names of limits for which this pod lately saw a large cost; none by default. */
+  readonly largeCosts?: () => readonly string[];
   readonly listener: MembershipListener;
 }
 
 export class RedisMembership implements Membership {
   readonly joined: Promise<void>;
   private readonly options: RedisMembershipOptions;
-  private readonly terms: HeartbeatTerms;
+  private readonly terms: Omit<HeartbeatTerms, "largeCosts">;
   private markJoined: () => void = () => {};
   private timer: NodeJS.Timeout | undefined;
   /** The call that is under way, or the last one; to be awaited before the leave. */
@@ -69,16 +71,17 @@ export class RedisMembership implements Membership {
 
   /** One heartbeat; rejects only with what a listener throws, which is a bug and ends the process. */
   private async beat(): Promise<void> {
-    const { coordinator, listener } = this.options;
+    const { coordinator, listener, largeCosts } = this.options;
     this.waiting = "for the store";
-    const outcome = await attempt(coordinator, this.terms);
+    const terms = { ...this.terms, largeCosts: largeCosts?.() ?? [] };
+    const outcome = await attempt(coordinator, terms);
     this.waiting = "error" in outcome ? "after a failure" : "for the heartbeat";
     if (!this.stopped) this.scheduleNext();
     if ("error" in outcome) {
       listener.membershipFailed(outcome.error);
       return;
     }
-    listener.membershipChanged({ pods: outcome.roster.pods, silent: outcome.roster.silent });
+    listener.membershipChanged(outcome.roster);
     this.markJoined();
   }
 

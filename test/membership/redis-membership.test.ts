@@ -6,7 +6,12 @@ import { StaticMembership } from "../../src/membership/static-membership.ts";
 import { CoordinatorError, type HeartbeatTerms } from "../../src/ports/coordinator.ts";
 
 const SECOND_US = 1_000_000;
-const fleetOf = (pods: number): Roster => ({ pods, silent: 0 });
+const fleetOf = (pods: number, silent = 0): Roster => ({
+  pods,
+  silent,
+  band: 2 ** Math.ceil(Math.log2(pods)),
+  largeCosts: [],
+});
 
 /** A store that answers heartbeats as the test says, and notes when they came. */
 class FakeStore {
@@ -57,7 +62,7 @@ const fail = (kind: "timeout" | "unreachable" | "refused") => async (): Promise<
 
 describe("membership by heartbeats", () => {
   it("joins at once and counts the fleet once per heartbeat", async () => {
-    store.answer = async () => ({ pods: 3, silent: 1 });
+    store.answer = async () => fleetOf(3, 1);
     membership.start();
     await membership.joined;
     expect(told).toEqual(["3 pods, 1 silent"]);
@@ -68,7 +73,9 @@ describe("membership by heartbeats", () => {
   it("asks the store to call a pod silent after two and a half heartbeats", async () => {
     membership.start();
     await membership.joined;
-    expect(store.terms).toEqual([{ timeoutUs: 5 * SECOND_US, silentAfterUs: 2.5 * SECOND_US }]);
+    expect(store.terms).toEqual([
+      { timeoutUs: 5 * SECOND_US, silentAfterUs: 2.5 * SECOND_US, largeCosts: [] },
+    ]);
   });
 
   it.each([

@@ -23,6 +23,10 @@ class HandCoordinator implements Coordinator {
     return new Promise((answer, fail) => this.attempts.push({ batch, answer, fail }));
   }
 
+  call(): never {
+    throw new Error("not used");
+  }
+
   heartbeat(): never {
     throw new Error("not used");
   }

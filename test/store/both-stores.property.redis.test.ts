@@ -3,7 +3,8 @@ import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Limit } from "../../src/core/limit.ts";
 import { type RedisServer, startRedis } from "../support/redis-server.ts";
-import { BothStores, DAMAGES, LANES } from "./both-stores.ts";
+import { BothStores, LANES } from "./both-stores.ts";
+import { DAMAGES } from "./damage.ts";
 import { type Item, keysOfLane, limitOf, MS, SECOND } from "./pod.ts";
 
 let server: RedisServer;
@@ -169,7 +170,8 @@ async function play(both: BothStores, step: Step): Promise<void> {
     case "again":
       return both.again(step.pod, step.incarnation, step.lane, step.older);
     case "heartbeat":
-      return both.heartbeat(step.pod, step.incarnation);
+      await both.roster(step.pod, step.incarnation);
+      return;
     case "leave":
       return both.leave(step.pod, step.incarnation);
     case "plant":

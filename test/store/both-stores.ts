@@ -8,13 +8,17 @@ import { expect } from "vitest";
 import type { Batch, BatchReply, Roster } from "../../src/core/exchange.ts";
 import { groupOfKey } from "../../src/core/exchange.ts";
 import type { Limit } from "../../src/core/limit.ts";
+import type { StoreCall, StoreCallReply } from "../../src/core/store-call.ts";
 import type { Coordinator } from "../../src/ports/coordinator.ts";
 import { createEmbeddedCoordinator } from "../../src/store/embedded/embedded-coordinator.ts";
 import { EmbeddedStore } from "../../src/store/embedded/embedded-store.ts";
+import { LANE_FIELDS } from "../../src/store/embedded/lane-record.ts";
 import { KeyNames } from "../../src/store/redis/keys.ts";
 import { unpackDoubles } from "../../src/store/redis/replies.ts";
 import type { RedisServer } from "../support/redis-server.ts";
+import type { CallBody } from "./asking.ts";
 import { accessTo, connected } from "./connected.ts";
+import { type Damage, numbersOf } from "./damage.ts";
 import { batchOf, type EntryFields, type Item, ManualClock, MS, SECOND } from "./pod.ts";
 
 export const LANES = 4;
@@ -43,10 +47,6 @@ export interface Planted {
   readonly slotUs: number;
   readonly ticketUs: number;
 }
-
-const KINDS = ["text", "list", "short", "nan", "zeros", "negative", "huge", "hash"] as const;
-export type Damage = (typeof KINDS)[number];
-export const DAMAGES: readonly Damage[] = KINDS;
 
 export class BothStores {
   readonly clock: ManualClock = new ManualClock();
@@ -108,14 +108,49 @@ export class BothStores {
     }
   }
 
-  async heartbeat(podId: string, incarnation: string): Promise<void> {
-    await this.roster(podId, incarnation);
+  /** Sends a call; `describe` may use the time of the last reply, 0 for none. */
+  async call(
+    podId: string,
+    incarnation: string,
+    lane: number,
+    describe: (heardAtUs: number) => CallBody,
+    rest: { hold: number; first?: boolean } = { hold: 0 },
+  ): Promise<StoreCallReply> {
+    const process = await this.process(podId, incarnation);
+    const heard = rest.first === true ? undefined : process.heard[lane];
+    const sentAt = this.clock.nowUs;
+    const call: StoreCall = {
+      ...describe(heard?.nowUs ?? 0),
+      id: 1,
+      lane,
+      hold: rest.hold,
+      epoch: heard?.epoch ?? 0,
+      heardAtUs: heard?.nowUs ?? 0,
+      heardAgoUs: heard === undefined ? 0 : sentAt - heard.sentAt,
+    };
+    const reply = await process.redis.call(call);
+    const expected = await process.embedded.call(call);
+    expect([...reply.entries]).toEqual([...expected.entries]);
+    expect(bytesOf(reply.entries)).toBe(bytesOf(expected.entries));
+    expect({ ...reply, entries: 0 }).toEqual({ ...expected, entries: 0 });
+    process.heard[lane] = { epoch: reply.epoch, nowUs: reply.nowUs, sentAt };
+    await this.compareTouched(call);
+    return reply;
+  }
+
+  /** Another server process takes over; 0 for one that does not tell its run id. */
+  changeRun(runId: number): void {
+    this.store.runId = runId;
   }
 
   /** One heartbeat and what both told. */
-  async roster(podId: string, incarnation: string): Promise<Roster> {
+  async roster(
+    podId: string,
+    incarnation: string,
+    largeCosts: readonly string[] = [],
+  ): Promise<Roster> {
     const { redis, embedded } = await this.process(podId, incarnation);
-    const terms = { timeoutUs: 5 * SECOND, silentAfterUs: 2_500 * MS };
+    const terms = { timeoutUs: 5 * SECOND, silentAfterUs: 2_500 * MS, largeCosts };
     const roster = await redis.heartbeat(terms);
     expect(roster).toEqual(await embedded.heartbeat(terms));
     await this.compareLane(0);
@@ -159,8 +194,8 @@ export class BothStores {
   }
 
   async damageLane(lane: number, damage: Damage): Promise<void> {
-    await this.overwrite(NAMES.meta(lane), damage, 6);
-    this.store.setLaneValue(lane, numbersOf(damage, 6));
+    await this.overwrite(NAMES.meta(lane), damage, LANE_FIELDS);
+    this.store.setLaneValue(lane, numbersOf(damage, LANE_FIELDS));
   }
 
   /** Compares everything, and demands an expiry of every key. */
@@ -186,13 +221,17 @@ export class BothStores {
     expect(bytesOf(reply.entries)).toBe(bytesOf(expected.entries));
     expect({ ...reply, entries: 0 }).toEqual({ ...expected, entries: 0 });
     process.heard[batch.lane] = { epoch: reply.epoch, nowUs: reply.nowUs, sentAt };
-    for (const [i, key] of batch.keys.entries()) {
-      const limit = batch.limits[i] as Limit;
+    await this.compareTouched(batch);
+    return reply;
+  }
+
+  private async compareTouched(sent: Pick<Batch, "keys" | "limits" | "lane">): Promise<void> {
+    for (const [i, key] of sent.keys.entries()) {
+      const limit = sent.limits[i] as Limit;
       this.touched.set(`${limit.name}\0${key}`, { limit, key });
       await this.compareKey(limit, key);
     }
-    await this.compareLane(batch.lane);
-    return reply;
+    await this.compareLane(sent.lane);
   }
 
   private async compareKey(limit: Limit, key: string): Promise<void> {
@@ -226,20 +265,14 @@ export class BothStores {
     if (known !== undefined) return known;
     const { clock, store } = this;
     const storeTime = (): number => this.rawUs;
-    const identity = { fleet: FLEET, podId, incarnation, clock, storeTime };
+    const storeRun = (): number => store.runId;
+    const identity = { fleet: FLEET, podId, incarnation, clock, storeTime, storeRun };
     const redis = await connected({ ...accessTo(this.server), ...identity });
     const embedded = createEmbeddedCoordinator(store, podId, incarnation, clock, storeTime);
     const made = { podId, incarnation, redis, embedded, seqs: [], sent: [], heard: [] };
     this.processes.set(name, made);
     return made;
   }
-}
-
-/** What a damaged value looks like to the embedded store: all of these are unreadable. */
-function numbersOf(damage: Damage, count: number): Float64Array {
-  const fill = { nan: Number.NaN, zeros: 0, negative: -1, huge: 1e300 }[damage as "nan"];
-  if (fill === undefined) return new Float64Array(damage === "short" ? 3 : 0);
-  return new Float64Array(count).fill(fill);
 }
 
 function withReplyTime(nowUs: number): (item: Item) => Item {

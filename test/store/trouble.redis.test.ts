@@ -17,7 +17,7 @@ import { batchOf, keysOfLane, limitOf, MS, replyOf } from "./pod.ts";
 
 const LIMIT: Limit = limitOf({ name: "api" });
 const [KEY = ""] = keysOfLane(0, LANES, 1);
-const TERMS = { timeoutUs: 5_000 * MS, silentAfterUs: 2_500 * MS };
+const TERMS = { timeoutUs: 5_000 * MS, silentAfterUs: 2_500 * MS, largeCosts: [] };
 const COMMAND_TIMEOUT_MS = 50;
 
 const open: { close(): Promise<void> }[] = [];

@@ -201,7 +201,8 @@ export class VirtualFleet {
   #heartbeat(pod: VirtualPod): void {
     if (!pod.isAlive) return;
     this.at(this.now + SECOND * (0.95 + 0.1 * this.#draw()), () => this.#heartbeat(pod));
-    const terms = { timeoutUs: this.#options.membershipTimeoutUs, silentAfterUs: 2.5 * SECOND };
+    const timeoutUs = this.#options.membershipTimeoutUs;
+    const terms = { timeoutUs, silentAfterUs: 2.5 * SECOND, largeCosts: [] };
     const { delayUs } = this.#options;
     this.at(this.now + delayUs, () => {
       if (this.storeState === "refusing") {

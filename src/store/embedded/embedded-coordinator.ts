@@ -3,6 +3,7 @@
  * compares both stores.
  */
 import type { Batch, BatchReply, Roster } from "../../core/exchange.ts";
+import type { StoreCall, StoreCallReply } from "../../core/store-call.ts";
 import type { InstantUs } from "../../core/units.ts";
 import type { Clock } from "../../ports/clock.ts";
 import {
@@ -41,12 +42,20 @@ export function createEmbeddedCoordinator(
       if (batch.lane === 0) ear.heard(reply.epoch, reply.nowUs, sentAt);
       return reply;
     },
+    async call(call: StoreCall): Promise<StoreCallReply> {
+      requireOpen();
+      const sentAt = clock.monotonicUs();
+      const reply = store.call(serverTime(), call);
+      if (call.lane === 0) ear.heard(reply.epoch, reply.nowUs, sentAt);
+      return reply;
+    },
     async heartbeat(terms: HeartbeatTerms): Promise<Roster> {
       requireOpen();
       const sentAt = clock.monotonicUs();
-      const reply = store.heartbeat(serverTime(), member, terms, ear.at(sentAt));
-      ear.heard(reply.epoch, reply.nowUs, sentAt);
-      return { pods: reply.pods, silent: reply.silent };
+      const told = store.heartbeat(serverTime(), member, terms, ear.at(sentAt));
+      const { nowUs, epoch, ...roster } = told;
+      ear.heard(epoch, nowUs, sentAt);
+      return roster;
     },
     async leave(): Promise<void> {
       requireOpen();

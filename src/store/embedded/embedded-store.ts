@@ -13,33 +13,22 @@ import {
   REPLY_FIELDS,
   type Roster,
 } from "../../core/exchange.ts";
+import type { StoreCall, StoreCallReply } from "../../core/store-call.ts";
 import { type DurationUs, type InstantUs, US_PER_MS, US_PER_SECOND } from "../../core/units.ts";
 import type { HeartbeatTerms } from "../../ports/coordinator.ts";
+import { partsOfCall } from "../call-shape.ts";
 import type { Heard } from "../lane-ear.ts";
-import { KEY_FIELDS, KeyState } from "./key-state.ts";
+import { applyLease, applyTake, termsOfCall } from "./call-rule.ts";
+import { FleetRecord } from "./fleet-record.ts";
+import { KEY_FIELDS, KeyState, type KeyTerms } from "./key-state.ts";
 import { type LaneRecord, openLane, packLane, unpackLane } from "./lane-record.ts";
+import { type Kept, LaneStore } from "./lane-store.ts";
 import { applyEntry, termsOfEntry } from "./reconcile-rule.ts";
 
 /** A sequence record outlives any batch that a pod still repeats. */
 const SEQ_LIFE_US = 600 * US_PER_SECOND;
 /** Kept values looked at per entry of a batch, to drop those that have expired. */
 const SWEEP_PER_ENTRY = 2;
-
-/** A stored value and the lane's time after which it says nothing any more. */
-interface Kept {
-  numbers: Float64Array;
-  expiresAt: InstantUs;
-}
-
-interface Lane {
-  record: LaneRecord | undefined;
-  /** The record was overwritten with what cannot be one. */
-  damaged: boolean;
-  /** By limit and key. */
-  keys: Map<string, Kept>;
-  /** By pod record: last sequence number, the one before, when. */
-  batches: Map<string, Kept>;
-}
 
 export interface EmbeddedStoreOptions {
   /** Batch sequences; 1 unless a cluster is simulated. */
@@ -50,8 +39,8 @@ export interface EmbeddedStoreOptions {
 
 /** A copy of everything stored. */
 export interface EmbeddedSnapshot {
-  readonly lanes: readonly Lane[];
-  readonly members: ReadonlyMap<string, InstantUs>;
+  readonly lanes: readonly LaneStore[];
+  readonly fleet: FleetRecord;
 }
 
 /** What one heartbeat told. */
@@ -63,11 +52,14 @@ export interface HeartbeatReply extends Roster {
 export class EmbeddedStore {
   readonly lanes: number;
   readonly clockToleranceUs: DurationUs;
-  private held: Lane[];
-  private members = new Map<string, InstantUs>();
+  /**
+   * Names the server process, as Redis's run id does; 0 for not known. A failover changes it, which
+   * is how strict limits learn that something may be missing.
+   */
+  runId = 1;
+  private held: LaneStore[];
+  private fleet = new FleetRecord();
   private readonly state = new KeyState();
-  /** Where the sweep of each lane goes on. */
-  private sweeps: (Iterator<[string, Kept]> | undefined)[] = [];
 
   constructor(options: EmbeddedStoreOptions = {}) {
     this.lanes = options.lanes ?? 1;
@@ -91,69 +83,72 @@ export class EmbeddedStore {
       const numbers = new Float64Array([batch.seq, lastSeq, now]);
       lane.batches.set(podRecordId, { numbers, expiresAt: now + SEQ_LIFE_US });
     }
-    const { lostAt } = record;
-    const terms = { now, lostAt, repeated, pods: batch.pods, hold: batch.hold };
+    const terms = { now, repeated, pods: batch.pods, hold: batch.hold };
     const count = Math.floor(batch.entries.length / ENTRY_FIELDS);
     const entries = new Float64Array(count * REPLY_FIELDS);
     for (let i = 0; i < count; i += 1) {
-      const key = batch.keys[i] ?? "";
-      const name = keyName(batch.limits[i]?.name ?? "", key);
+      const name = keyName(batch.limits[i]?.name ?? "", batch.keys[i] ?? "");
       const limit = termsOfEntry(batch.entries, i, batch.hold);
-      const kept = lane.keys.get(name) ?? { numbers: NOTHING, expiresAt: 0 };
-      const stored = kept.numbers === NOTHING ? undefined : kept.numbers;
-      const damaged = this.state.open(stored, now, lostAt, limit);
-      this.state.advance(now, limit);
-      applyEntry(this.state, limit, terms, batch.entries, i, entries);
-      if (kept.numbers.length !== KEY_FIELDS) kept.numbers = new Float64Array(KEY_FIELDS);
-      this.state.write(kept.numbers);
-      kept.expiresAt = now + this.state.expiryUs(limit);
-      lane.keys.set(name, kept);
+      const damaged = this.change(lane, name, record, limit, () =>
+        applyEntry(this.state, limit, terms, batch.entries, i, entries),
+      );
       entries[(i + 1) * REPLY_FIELDS - 1] = damaged;
     }
-    this.sweep(batch.lane, now, count * SWEEP_PER_ENTRY);
+    lane.sweep(now, count * SWEEP_PER_ENTRY);
     return { nowUs: now, epoch: record.epoch, previousSeq, duplicate: repeated, entries };
+  }
+
+  /**
+   * Decides a call. Unlike a batch it is never repeated by the caller.
+   *
+   * @param rawUs - The server's own clock, whole us, above 0.
+   * @throws {RangeError} For a call that the engine should never have made.
+   */
+  call(rawUs: InstantUs, call: StoreCall): StoreCallReply {
+    const parts = partsOfCall(call, this.lanes);
+    const lane = this.lane(call.lane);
+    const record = this.openLane(lane, rawUs, call);
+    const now = record.last;
+    const apply = call.kind === "take" ? applyTake : applyLease;
+    const entries = new Float64Array(parts.at(-1)?.replyEnd ?? 0);
+    for (const [i, { at, end, replyAt, replyEnd }] of parts.entries()) {
+      const name = keyName(call.limits[i]?.name ?? "", call.keys[i] ?? "");
+      const limit = termsOfCall(call.entries, at, call.hold);
+      const entry = call.entries.subarray(at, end);
+      const reply = entries.subarray(replyAt, replyEnd);
+      this.change(lane, name, record, limit, () => apply(this.state, limit, now, entry, reply));
+    }
+    lane.sweep(now, parts.length * SWEEP_PER_ENTRY);
+    return { nowUs: now, epoch: record.epoch, entries };
   }
 
   /** Registers or renews a member, drops the dead, and counts; `heard` as in a batch of lane 0. */
   heartbeat(rawUs: InstantUs, member: string, terms: HeartbeatTerms, heard: Heard): HeartbeatReply {
-    const record = this.openLane(this.lane(0), rawUs, heard);
-    const now = record.last;
-    this.members.set(member, now);
-    let silent = 0;
-    for (const [other, heardAt] of this.members) {
-      if (heardAt <= now - terms.timeoutUs) {
-        this.members.delete(other);
-        continue;
-      }
-      // Heard in the future: the lane's record was lost and with it the clock.
-      if (heardAt > now) this.members.set(other, now);
-      if (Math.min(heardAt, now) <= now - terms.silentAfterUs) silent += 1;
-    }
-    record.members = this.members.size;
-    return { nowUs: now, epoch: record.epoch, pods: this.members.size, silent };
+    const record = this.openLane(this.lane(0), rawUs, heard, 0);
+    const roster = this.fleet.heartbeat(record, member, terms);
+    return { nowUs: record.last, epoch: record.epoch, ...roster };
   }
 
   leave(member: string): void {
-    this.members.delete(member);
+    this.fleet.leave(member);
   }
 
   /** Loses everything, as an emptied or newly started server. */
   clear(): void {
     this.held = emptyLanes(this.lanes);
-    this.members = new Map();
-    this.sweeps = [];
+    this.fleet = new FleetRecord();
   }
 
   /** A copy of everything, as a replica holds it. */
   snapshot(): EmbeddedSnapshot {
-    return { lanes: this.held.map(copyLane), members: new Map(this.members) };
+    return { lanes: this.held.map((lane) => lane.copy()), fleet: this.fleet.copy() };
   }
 
   /** Puts a copy in force, as a failover to a replica does. The copy stays usable. */
   restore(snapshot: EmbeddedSnapshot): void {
-    this.held = snapshot.lanes.map(copyLane);
-    this.members = new Map(snapshot.members);
-    this.sweeps = [];
+    this.held = snapshot.lanes.map((lane) => lane.copy());
+    this.fleet = snapshot.fleet.copy();
+    this.runId += 1;
   }
 
   /** Keys, sequence records and members held, for tests and figures. */
@@ -164,7 +159,7 @@ export class EmbeddedStore {
       keys += lane.keys.size;
       batches += lane.batches.size;
     }
-    return { keys, batches, members: this.members.size };
+    return { keys, batches, members: this.fleet.size };
   }
 
   /** The stored doubles of a limit and key, as Redis would hold them. */
@@ -198,39 +193,42 @@ export class EmbeddedStore {
     return this.lane(lane).batches.get(podRecordId)?.numbers;
   }
 
-  private openLane(lane: Lane, rawUs: InstantUs, heard: Heard): LaneRecord {
+  /** Loads, advances, changes and stores a key; returns 1 when its value was unreadable, else 0. */
+  private change(
+    lane: LaneStore,
+    name: string,
+    record: LaneRecord,
+    limit: KeyTerms,
+    apply: () => void,
+  ): number {
+    const now = record.last;
+    const kept = lane.keys.get(name) ?? { numbers: NOTHING, expiresAt: 0 };
+    const stored = kept.numbers === NOTHING ? undefined : kept.numbers;
+    const damaged = this.state.open(stored, now, record, limit);
+    this.state.advance(now, limit);
+    apply();
+    if (kept.numbers.length !== KEY_FIELDS) kept.numbers = new Float64Array(KEY_FIELDS);
+    this.state.write(kept.numbers);
+    kept.expiresAt = now + this.state.expiryUs(limit);
+    lane.keys.set(name, kept);
+    return damaged;
+  }
+
+  private openLane(lane: LaneStore, rawUs: InstantUs, heard: Heard, run = this.runId): LaneRecord {
     const { epoch, heardAtUs, heardAgoUs } = heard;
     const toleranceUs = this.clockToleranceUs;
-    const reference = { epoch, heardAtUs, heardAgoUs, toleranceUs };
+    const reference = { epoch, heardAtUs, heardAgoUs, toleranceUs, run };
     lane.record = openLane(lane.record, rawUs, reference, lane.damaged);
     lane.damaged = false;
     return lane.record;
   }
 
-  private lane(index: number): Lane {
+  private lane(index: number): LaneStore {
     const lane = this.held[index];
     if (lane === undefined) {
       throw new RangeError(`lane ${index} of a store with ${this.lanes} lanes`);
     }
     return lane;
-  }
-
-  /** Drops what has expired, a few values at each batch, so that a batch never waits for it. */
-  private sweep(index: number, now: InstantUs, steps: number): void {
-    const lane = this.lane(index);
-    let walk = this.sweeps[index] ?? everything(lane);
-    for (let i = 0; i <= steps; i += 1) {
-      const next = walk.next();
-      if (next.done) {
-        walk = everything(lane);
-        break;
-      }
-      const [name, kept] = next.value;
-      if (now <= kept.expiresAt) continue;
-      if (lane.keys.get(name) === kept) lane.keys.delete(name);
-      else if (lane.batches.get(name) === kept) lane.batches.delete(name);
-    }
-    this.sweeps[index] = walk;
   }
 }
 
@@ -251,33 +249,6 @@ function readSeq(
   return { lastSeq: last, previousSeq: last === seq ? previous : last };
 }
 
-function* everything(lane: Lane): Generator<[string, Kept], undefined> {
-  yield* lane.keys;
-  yield* lane.batches;
-}
-
-function emptyLanes(count: number): Lane[] {
-  return Array.from({ length: count }, () => ({
-    record: undefined,
-    damaged: false,
-    keys: new Map(),
-    batches: new Map(),
-  }));
-}
-
-function copyLane(lane: Lane): Lane {
-  return {
-    record: lane.record === undefined ? undefined : { ...lane.record },
-    damaged: lane.damaged,
-    keys: copyKept(lane.keys),
-    batches: copyKept(lane.batches),
-  };
-}
-
-function copyKept(kept: ReadonlyMap<string, Kept>): Map<string, Kept> {
-  const copy = new Map<string, Kept>();
-  for (const [name, { numbers, expiresAt }] of kept) {
-    copy.set(name, { numbers: numbers.slice(), expiresAt });
-  }
-  return copy;
+function emptyLanes(count: number): LaneStore[] {
+  return Array.from({ length: count }, () => new LaneStore());
 }

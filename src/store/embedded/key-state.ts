@@ -5,14 +5,15 @@
  * One object is loaded, advanced, changed and stored again for each key of a batch; what is kept
  * per key is only the array of sixteen doubles.
  */
+import { LEASE_SLOT_US } from "../../core/store-call.ts";
 import type { DurationUs, InstantUs, Tokens } from "../../core/units.ts";
 import { expn, max, min, SAFE } from "./arithmetic.ts";
 
 /** Doubles per key. */
 export const KEY_FIELDS = 16;
 
-/** Length of a lease slot: half a lease. */
-const LEASE_SLOT_US = 500_000;
+/** After a loss a strict limit admits nothing until every lease that may be out is void. */
+const STRICT_HOLD_US = 1_000_000;
 /** A key further ahead of the clock was written under a lane record that is gone. */
 const REGRESS_MAX_US = 2_000_000;
 /** Kept beyond its last use, as the scripts do for a step of the server's own clock. */
@@ -26,15 +27,41 @@ export interface KeyTerms {
   tickUs: number;
   burst: Tokens;
   maxDebt: Tokens;
-  /** Part of the burst that an absent key starts with after a loss. */
+  /** Part of the burst that an absent key starts with after a loss; 0 makes the limit strict. */
   lost: number;
   /** Time constant of the estimates, seconds. */
   tau: number;
   ledgerSlotUs: DurationUs;
+  /** Half a lease, and never shorter than a tick, in which time stands still. */
+  leaseSlotUs: DurationUs;
   /** Part of the refill held back. */
   hold: number;
   /** Tokens per second. */
   rate: number;
+}
+
+/** The terms of a limit as the fields of an entry tell them. */
+export function termsOf(
+  shape: Pick<KeyTerms, "refill" | "period" | "tickUs" | "burst" | "maxDebt">,
+  intervalSeconds: number,
+  lost: number,
+  hold: number,
+): KeyTerms {
+  return {
+    ...shape,
+    lost,
+    hold,
+    tau: 5 * intervalSeconds,
+    ledgerSlotUs: Math.floor(3 * intervalSeconds * 1e6 + 0.5),
+    leaseSlotUs: max(LEASE_SLOT_US, shape.tickUs),
+    rate: (shape.refill / shape.period) * (1e6 / shape.tickUs),
+  };
+}
+
+/** What the lane's record knows of losses; instants, 0 for never. */
+export interface Losses {
+  readonly lostAt: InstantUs;
+  readonly movedAt: InstantUs;
 }
 
 export class KeyState {
@@ -61,22 +88,21 @@ export class KeyState {
    *
    * @returns 1 when the value was unreadable and is replaced, else 0.
    */
-  open(
-    stored: Float64Array | undefined,
-    now: InstantUs,
-    lostAt: InstantUs,
-    terms: KeyTerms,
-  ): number {
-    const at = Math.floor(now / terms.tickUs) * terms.tickUs;
+  open(stored: Float64Array | undefined, now: InstantUs, losses: Losses, terms: KeyTerms): number {
+    const isStrict = !(terms.lost > 0);
+    const lostAt = isStrict ? max(losses.lostAt, losses.movedAt) : losses.lostAt;
     if (stored !== undefined) {
       if (!this.read(stored)) {
-        this.renew(at, 0, terms);
+        this.renew(now, now, terms);
         return 1;
       }
       this.convert(terms);
-      if (now <= this.t + this.lifeUs(terms)) return 0;
+      if (now <= this.t + this.lifeUs(terms)) {
+        if (isStrict && lostAt > 0) this.distrust(strictFrom(lostAt, terms), terms);
+        return 0;
+      }
     }
-    this.renew(at, lostAt > 0 ? max(0, now - lostAt) : undefined, terms);
+    this.renew(now, lostAt, terms);
     return 0;
   }
 
@@ -154,7 +180,7 @@ export class KeyState {
 
   private lifeUs(terms: KeyTerms): DurationUs {
     let full = Math.ceil(this.D / terms.refill) * terms.tickUs;
-    if (this.leased > 0) full = max(full, 3 * LEASE_SLOT_US);
+    if (this.leased > 0) full = max(full, 3 * terms.leaseSlotUs);
     return full + Math.ceil(max(10 * terms.tau, 10) * 1e6);
   }
 
@@ -170,7 +196,9 @@ export class KeyState {
     this.D = max(this.D, min(this.leased, this.b) * this.P);
   }
 
-  private renew(at: InstantUs, lostForUs: DurationUs | undefined, terms: KeyTerms): void {
+  /** Starts anew; `lostAt` above 0 tells since when keys may be missing. */
+  private renew(now: InstantUs, lostAt: InstantUs, terms: KeyTerms): void {
+    const at = Math.floor(now / terms.tickUs) * terms.tickUs;
     this.L = terms.refill;
     this.P = terms.period;
     this.b = terms.burst;
@@ -179,10 +207,24 @@ export class KeyState {
     this.S = terms.ledgerSlotUs;
     this.D = this.E = this.C = this.A = this.O = this.Op = this.q = 0;
     this.o0 = this.o1 = this.o2 = 0;
-    if (lostForUs === undefined) return;
-    const start = terms.lost > 0 ? max(1, terms.lost * this.b) : 0;
-    const level = min(this.b, start + terms.rate * (lostForUs / 1e6));
-    this.D = Math.ceil((this.b - level) * this.P);
+    if (lostAt === 0) return;
+    if (terms.lost > 0) {
+      const start = max(1, terms.lost * this.b);
+      const level = min(this.b, start + terms.rate * (max(0, now - lostAt) / 1e6));
+      this.D = Math.ceil((this.b - level) * this.P);
+    } else {
+      const from = strictFrom(lostAt, terms);
+      this.t = max(at, from);
+      this.tS = this.t;
+      this.D = max(0, this.b * this.P - this.L * ((this.t - from) / terms.tickUs));
+    }
+  }
+
+  /** Written before a loss, the value may lack what was granted last. */
+  private distrust(from: InstantUs, terms: KeyTerms): void {
+    if (this.t >= from) return;
+    this.advance(from, terms);
+    this.D = max(this.D, this.b * this.P);
   }
 
   private regress(now: InstantUs, terms: KeyTerms): void {
@@ -194,13 +236,13 @@ export class KeyState {
   }
 
   private endLeases(before: InstantUs, at: InstantUs, terms: KeyTerms): void {
-    let slotEnd = (Math.floor(before / LEASE_SLOT_US) + 1) * LEASE_SLOT_US;
+    let slotEnd = (Math.floor(before / terms.leaseSlotUs) + 1) * terms.leaseSlotUs;
     for (let i = 0; i < 3 && slotEnd <= at; i += 1) {
       this.refill(slotEnd, terms);
       this.o0 = this.o1;
       this.o1 = this.o2;
       this.o2 = 0;
-      slotEnd += LEASE_SLOT_US;
+      slotEnd += terms.leaseSlotUs;
     }
   }
 
@@ -239,4 +281,9 @@ export class KeyState {
       if (terms.ledgerSlotUs > this.S || this.Op === 0) this.S = terms.ledgerSlotUs;
     }
   }
+}
+
+/** The instant from which a strict limit refills again after a loss. */
+function strictFrom(lostAt: InstantUs, terms: KeyTerms): InstantUs {
+  return Math.ceil((lostAt + STRICT_HOLD_US) / terms.tickUs) * terms.tickUs;
 }

@@ -5,14 +5,13 @@
 import { ENTRY, ENTRY_FIELDS, REPLY, REPLY_FIELDS } from "../../core/exchange.ts";
 import type { InstantUs } from "../../core/units.ts";
 import { expn, max, min } from "./arithmetic.ts";
-import type { KeyState, KeyTerms } from "./key-state.ts";
+import { type KeyState, type KeyTerms, termsOf } from "./key-state.ts";
 
 const E1 = Math.E;
 
 /** What holds for a whole batch. */
 export interface BatchTerms {
   readonly now: InstantUs;
-  readonly lostAt: InstantUs;
   /** The batch was applied before: change nothing, grant nothing, answer. */
   readonly repeated: boolean;
   readonly pods: number;
@@ -23,22 +22,14 @@ export interface BatchTerms {
 export function termsOfEntry(entries: Float64Array, index: number, hold: number): KeyTerms {
   const at = index * ENTRY_FIELDS;
   const field = (name: keyof typeof ENTRY): number => entries[at + ENTRY[name]] ?? 0;
-  const interval = field("intervalSeconds");
-  const refill = field("refill");
-  const period = field("period");
-  const tickUs = field("tickUs");
-  return {
-    refill,
-    period,
-    tickUs,
+  const shape = {
+    refill: field("refill"),
+    period: field("period"),
+    tickUs: field("tickUs"),
     burst: field("burst"),
     maxDebt: field("maxDebt"),
-    lost: field("lost"),
-    tau: 5 * interval,
-    ledgerSlotUs: Math.floor(3 * interval * 1e6 + 0.5),
-    hold,
-    rate: (refill / period) * (1e6 / tickUs),
   };
+  return termsOf(shape, field("intervalSeconds"), field("lost"), hold);
 }
 
 /** Applies entry `index` to an opened and advanced key and writes reply `index`. */

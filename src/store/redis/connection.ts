@@ -2,9 +2,9 @@
  * One client, and what a limiter wants of it on top: every call ends within a bounded time, a
  * server that hangs looks like one that refuses, and the number of unanswered calls is bounded.
  *
- * States: `up` between the client's "ready" and "close"; `down` from then on, and from the first
- * failed attempt. A change is told once. A half-open connection (packets dropped, server stopped)
- * never closes by itself: when the oldest unanswered call is a second old, or the handshake is, the
+ * States: `up` from when the server has told who it is until "close"; `down` from then on, and from
+ * the first failed attempt. A change is told once. A half-open connection (packets dropped, server
+ * stopped) never closes by itself: when the oldest unanswered call is a second old, or the handshake is, the
  * connection is cut and made anew, at most once a second.
  */
 import { performance } from "node:perf_hooks";
@@ -14,6 +14,7 @@ import { CoordinatorError } from "../../ports/coordinator.ts";
 import type { Random } from "../../ports/random.ts";
 import { CONNECT_TIMEOUT_MS, createClient, type RedisAccess, type RedisClient } from "./client.ts";
 import { loadScript, SCRIPT_NAMES, SCRIPTS, type ScriptName } from "./scripts.ts";
+import { serverRunOf } from "./server-run.ts";
 import { classify, messageOf } from "./trouble.ts";
 
 /** Unanswered calls; beyond it a call fails at once. Sixteen for each lane of a single server. */
@@ -53,6 +54,8 @@ type Command = (...args: (number | string | Buffer)[]) => Promise<unknown>;
 export class RedisConnection {
   /** Calls sent so far. */
   calls = 0;
+  /** Number of the server process that is connected; see `server-run.ts`. */
+  serverRun = 0;
   private readonly options: RedisConnectionOptions;
   private readonly client: RedisClient;
   private readonly commandTimeoutMs: number;
@@ -66,6 +69,8 @@ export class RedisConnection {
   private watchedAtMs = performance.now();
   private slowestMs = 0;
   private closed = false;
+  /** Connections begun and ended, so that an answer of an earlier one is not taken for this one's. */
+  private greetings = 0;
 
   constructor(options: RedisConnectionOptions) {
     this.options = options;
@@ -145,7 +150,9 @@ export class RedisConnection {
 
   private obstacle(): string | undefined {
     if (this.closed) return "the connection was closed";
-    if (this.client.status !== "ready") return `no connection to Redis: ${this.lastError}`;
+    if (this.client.status !== "ready" || this.up !== true) {
+      return `no connection to Redis: ${this.lastError}`;
+    }
     if (this.pending.size >= PENDING_MAX) return `${PENDING_MAX} calls to Redis are unanswered`;
     return undefined;
   }
@@ -187,14 +194,23 @@ export class RedisConnection {
     client.on("connect", () => {
       this.handshakeSinceMs = performance.now();
     });
-    client.on("ready", () => {
-      this.handshakeSinceMs = undefined;
-      this.tell({ up: true });
-    });
+    client.on("ready", () => void this.greet());
     client.on("close", () => {
+      this.greetings += 1;
       this.handshakeSinceMs = undefined;
       this.tell({ up: false, reason: this.lastError });
     });
+  }
+
+  /** Learns who answers before anything is asked: strict limits must know of a failover at once. */
+  private async greet(): Promise<void> {
+    this.greetings += 1;
+    const greeting = this.greetings;
+    const run = await serverRunOf(this.client);
+    if (greeting !== this.greetings) return;
+    this.serverRun = run;
+    this.handshakeSinceMs = undefined;
+    this.tell({ up: true });
   }
 
   private tell(change: ConnectionChange): void {
@@ -211,10 +227,7 @@ export class RedisConnection {
     // Nodes of a cluster watch themselves (socketTimeout): which one a call went to is not known.
     if (stalled || this.client instanceof Cluster) return;
     const [oldest] = this.pending;
-    const waitingSince = Math.min(
-      oldest?.sentAtMs ?? now,
-      this.client.status === "connect" ? (this.handshakeSinceMs ?? now) : now,
-    );
+    const waitingSince = Math.min(oldest?.sentAtMs ?? now, this.handshakeSinceMs ?? now);
     if (now - waitingSince < Math.max(DEAD_AFTER_MS, this.commandTimeoutMs)) return;
     this.lastError = `no answer for ${CONNECT_TIMEOUT_MS} ms`;
     this.client.disconnect(true);

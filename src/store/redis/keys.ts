@@ -47,6 +47,11 @@ export class KeyNames {
     return `aliquot:{0}:${this.fleet}:pods`;
   }
 
+  /** Limits that saw large costs lately. */
+  largeCosts(): string {
+    return `aliquot:{0}:${this.fleet}:costs`;
+  }
+
   private tag(lane: number): number {
     if (!Number.isInteger(lane) || lane < 0 || lane >= this.lanes) {
       throw new RangeError(`lane must be from 0 to ${this.lanes - 1}, got ${lane}`);

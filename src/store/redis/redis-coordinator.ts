@@ -15,15 +15,17 @@ import {
   groupOfKey,
   type Roster,
 } from "../../core/exchange.ts";
+import type { StoreCall, StoreCallReply } from "../../core/store-call.ts";
 import { type DurationUs, type InstantUs, US_PER_MS } from "../../core/units.ts";
 import type { Clock } from "../../ports/clock.ts";
-import type { Coordinator, HeartbeatTerms } from "../../ports/coordinator.ts";
+import { type Coordinator, type HeartbeatTerms, LARGE_COSTS_MAX } from "../../ports/coordinator.ts";
 import type { Random } from "../../ports/random.ts";
+import { partsOfCall } from "../call-shape.ts";
 import { LaneEar } from "../lane-ear.ts";
 import type { RedisAccess } from "./client.ts";
 import { type ConnectionChange, RedisConnection } from "./connection.ts";
 import { KeyNames } from "./keys.ts";
-import { decodeBatchReply, decodeJoinReply, packDoubles } from "./replies.ts";
+import { decodeBatchReply, decodeCallReply, decodeJoinReply, packDoubles } from "./replies.ts";
 
 const SINGLE_LANES = 4;
 /** Steps of Redis's clock below this pass for delay. */
@@ -44,6 +46,8 @@ export interface RedisCoordinatorOptions extends RedisAccess {
   readonly onConnection?: (change: ConnectionChange) => void;
   /** Time to use in place of Redis's own, for tests; whole us. */
   readonly storeTime?: () => InstantUs;
+  /** Number to use in place of the server's run id, for tests. */
+  readonly storeRun?: () => number;
 }
 
 export interface RedisCoordinator extends Coordinator {
@@ -99,7 +103,8 @@ class ScriptCoordinator implements RedisCoordinator {
       keys.push(this.names.state(batch.limits[i]?.name ?? "", batch.keys[i] ?? ""));
     }
     const ago = Math.floor(batch.heardAgoUs);
-    const header = [this.time(), seq, epoch, heardAtUs, ago, this.toleranceUs, pods, hold];
+    const clockPart = [this.time(), seq, epoch, heardAtUs, ago, this.toleranceUs];
+    const header = [...clockPart, this.run(), pods, hold];
     const sentAt = clock.monotonicUs();
     const raw = await this.connection.run("reconcile", keys, [
       packDoubles(requireFinite(header)),
@@ -110,17 +115,36 @@ class ScriptCoordinator implements RedisCoordinator {
     return reply;
   }
 
+  async call(call: StoreCall): Promise<StoreCallReply> {
+    const parts = partsOfCall(call, this.lanes);
+    const { kind, lane, epoch, heardAtUs, hold } = call;
+    const ago = Math.floor(call.heardAgoUs);
+    const clockPart = [this.time(), epoch, heardAtUs, ago, this.toleranceUs];
+    const header = requireFinite([...clockPart, this.run(), hold]);
+    const keys = [this.names.meta(lane)];
+    for (const [i, key] of call.keys.entries()) {
+      keys.push(this.names.state(call.limits[i]?.name ?? "", key));
+    }
+    const sentAt = this.options.clock.monotonicUs();
+    const args = [packDoubles(header), packDoubles(call.entries)];
+    const reply = decodeCallReply(await this.connection.run(kind, keys, args), call, parts);
+    if (lane === 0) this.ear.heard(reply.epoch, reply.nowUs, sentAt);
+    return reply;
+  }
+
   async heartbeat(terms: HeartbeatTerms): Promise<Roster> {
     const sentAt = this.options.clock.monotonicUs();
     const { epoch, heardAtUs, heardAgoUs } = this.ear.at(sentAt);
-    const { timeoutUs, silentAfterUs } = terms;
+    const { timeoutUs, silentAfterUs, largeCosts } = terms;
     const clockPart = [this.time(), epoch, heardAtUs, heardAgoUs, this.toleranceUs];
     const header = requireFinite([...clockPart, timeoutUs, silentAfterUs]);
-    const keys = [this.names.meta(0), this.names.pods()];
-    const raw = await this.connection.run("join", keys, [packDoubles(header), this.member]);
-    const reply = decodeJoinReply(raw);
-    this.ear.heard(reply.epoch, reply.nowUs, sentAt);
-    return { pods: reply.pods, silent: reply.silent };
+    const keys = [this.names.meta(0), this.names.pods(), this.names.largeCosts()];
+    const costs = largeCosts.slice(0, LARGE_COSTS_MAX).map((name) => `${name}\n`);
+    const args = [packDoubles(header), this.member, costs.join("")];
+    const told = decodeJoinReply(await this.connection.run("join", keys, args));
+    const { nowUs, epoch: newEpoch, ...roster } = told;
+    this.ear.heard(newEpoch, nowUs, sentAt);
+    return roster;
   }
 
   async leave(): Promise<void> {
@@ -133,6 +157,10 @@ class ScriptCoordinator implements RedisCoordinator {
 
   private time(): number {
     return this.options.storeTime?.() ?? SERVER_TIME;
+  }
+
+  private run(): number {
+    return this.options.storeRun?.() ?? this.connection.serverRun;
   }
 
   /**

@@ -4,11 +4,25 @@
  * reach the engine as numbers.
  */
 import { endianness } from "node:os";
-import { type BatchReply, REPLY, REPLY_FIELDS } from "../../core/exchange.ts";
+import { type BatchReply, REPLY, REPLY_FIELDS, type Roster } from "../../core/exchange.ts";
+import {
+  LEASE,
+  LEASE_REPLY,
+  RUN_FIELDS,
+  type StoreCall,
+  type StoreCallReply,
+  TAKE,
+  TAKE_FIELDS,
+  TAKE_REPLY,
+  TAKE_REPLY_FIELDS,
+} from "../../core/store-call.ts";
 import type { InstantUs } from "../../core/units.ts";
 import { CoordinatorError } from "../../ports/coordinator.ts";
+import type { CallPart } from "../call-shape.ts";
 
 const HEADER_FIELDS = 4;
+const CALL_HEADER_FIELDS = 2;
+const JOIN_FIELDS = 5;
 const DOUBLE_BYTES = 8;
 const LITTLE_ENDIAN = endianness() === "LE";
 
@@ -43,32 +57,85 @@ export function decodeBatchReply(reply: unknown, count: number): BatchReply {
   return { nowUs, epoch, previousSeq, duplicate: repeated === 1, entries };
 }
 
-export interface JoinReply {
-  readonly nowUs: InstantUs;
-  readonly epoch: number;
-  readonly pods: number;
-  readonly silent: number;
+/**
+ * The reply to a call whose entries lie as `parts` tells.
+ *
+ * @throws {CoordinatorError} `malformed`, saying what was wrong.
+ */
+export function decodeCallReply(
+  reply: unknown,
+  call: StoreCall,
+  parts: readonly CallPart[],
+): StoreCallReply {
+  const length = parts.at(-1)?.replyEnd ?? 0;
+  const numbers = decodeDoubles(reply, CALL_HEADER_FIELDS + length, call.kind);
+  const [nowUs = 0, epoch = 0] = numbers;
+  requireHeader(call.kind, nowUs, epoch);
+  const entries = numbers.slice(CALL_HEADER_FIELDS);
+  const holds = call.kind === "take" ? isTakeReply : isLeaseReply;
+  for (const [i, { at, end, replyAt, replyEnd }] of parts.entries()) {
+    const part = entries.subarray(replyAt, replyEnd);
+    if (holds(part, call.entries.subarray(at, end))) continue;
+    throw malformed(`${call.kind} answered entry ${i} with ${[...part].join(" ")}`);
+  }
+  return { nowUs, epoch, entries };
 }
 
-/** The reply to a heartbeat. @throws {CoordinatorError} `malformed`. */
-export function decodeJoinReply(reply: unknown): JoinReply {
-  const [nowUs = 0, epoch = 0, pods = 0, silent = 0] = decodeDoubles(reply, 4, "join");
-  requireHeader("join", nowUs, epoch);
-  if (!isCount(pods) || pods < 1 || !isCount(silent) || silent > pods) {
-    throw malformed(`join told ${pods} members, ${silent} of them silent`);
+/** Of each run at most its checks were admitted, and who was denied is told when to come again. */
+function isTakeReply(reply: Float64Array, entry: Float64Array): boolean {
+  const runs = entry[TAKE.runs] ?? 0;
+  for (let run = 0; run < runs; run += 1) {
+    const admitted = reply[TAKE_REPLY_FIELDS + run] ?? Number.NaN;
+    const count = entry[TAKE_FIELDS + run * RUN_FIELDS + 1] ?? 0;
+    if (!isCount(admitted) || admitted > count) return false;
   }
-  return { nowUs, epoch, pods, silent };
+  return isCount(reply[TAKE_REPLY.deniedCost]) && isCount(reply[TAKE_REPLY.retryAt]);
+}
+
+function isLeaseReply(reply: Float64Array, entry: Float64Array): boolean {
+  const granted = reply[LEASE_REPLY.granted];
+  return (
+    isCount(granted) &&
+    granted <= (entry[LEASE.burst] ?? 0) &&
+    isCount(reply[LEASE_REPLY.slot]) &&
+    isCount(reply[LEASE_REPLY.retryAt]) &&
+    (reply[LEASE_REPLY.activePods] ?? 0) >= 1 &&
+    (reply[LEASE_REPLY.ownDemand] ?? -1) >= 0
+  );
+}
+
+export interface JoinReply extends Roster {
+  readonly nowUs: InstantUs;
+  readonly epoch: number;
+}
+
+/** The reply to a heartbeat: five doubles, then names. @throws {CoordinatorError} `malformed`. */
+export function decodeJoinReply(reply: unknown): JoinReply {
+  const bytes = requireBytes(reply, "join");
+  const head = bytes.subarray(0, JOIN_FIELDS * DOUBLE_BYTES);
+  const numbers = decodeDoubles(head, JOIN_FIELDS, "join");
+  const [nowUs = 0, epoch = 0, pods = 0, silent = 0, band = 0] = numbers;
+  requireHeader("join", nowUs, epoch);
+  if (!isCount(pods) || pods < 1 || !isCount(silent) || silent > pods || !(band >= pods)) {
+    throw malformed(`join told ${pods} members, ${silent} of them silent, in a band of ${band}`);
+  }
+  const text = Buffer.from(bytes.subarray(head.length)).toString("utf8");
+  const largeCosts = text.split("\n").slice(0, -1).sort();
+  return { nowUs, epoch, pods, silent, band, largeCosts };
+}
+
+function requireBytes(reply: unknown, script: string): Uint8Array {
+  if (reply instanceof Uint8Array) return reply;
+  throw malformed(`${script} answered with ${describe(reply)}, bytes were expected`);
 }
 
 function decodeDoubles(reply: unknown, count: number, script: string): Float64Array {
-  if (!(reply instanceof Uint8Array)) {
-    throw malformed(`${script} answered with ${describe(reply)}, bytes were expected`);
-  }
-  if (reply.byteLength !== count * DOUBLE_BYTES) {
+  const bytes = requireBytes(reply, script);
+  if (bytes.byteLength !== count * DOUBLE_BYTES) {
     const expected = `${count * DOUBLE_BYTES} were expected`;
-    throw malformed(`${script} answered with ${reply.byteLength} bytes, ${expected}`);
+    throw malformed(`${script} answered with ${bytes.byteLength} bytes, ${expected}`);
   }
-  const numbers = unpackDoubles(reply);
+  const numbers = unpackDoubles(bytes);
   for (const x of numbers) {
     if (!Number.isFinite(x)) throw malformed(`${script} answered with the number ${x}`);
   }
@@ -102,8 +169,8 @@ function requireEntry(entries: Float64Array, index: number): void {
   throw malformed(`reconcile answered entry ${index} with ${shown}`);
 }
 
-function isCount(x: number): boolean {
-  return Number.isSafeInteger(x) && x >= 0;
+function isCount(x: number | undefined): x is number {
+  return x !== undefined && Number.isSafeInteger(x) && x >= 0;
 }
 
 function describe(reply: unknown): string {

@@ -16,11 +16,13 @@ export interface ScriptShape {
   readonly args: number;
 }
 
-export type ScriptName = "reconcile" | "join" | "leave";
+export type ScriptName = "reconcile" | "take" | "lease" | "join" | "leave";
 
 export const SCRIPTS: Readonly<Record<ScriptName, ScriptShape>> = {
   reconcile: { file: "reconcile.lua", keys: 2, moreKeys: true, args: 2 },
-  join: { file: "join.lua", keys: 2, moreKeys: false, args: 2 },
+  take: { file: "take.lua", keys: 1, moreKeys: true, args: 2 },
+  lease: { file: "lease.lua", keys: 1, moreKeys: true, args: 2 },
+  join: { file: "join.lua", keys: 3, moreKeys: false, args: 3 },
   leave: { file: "leave.lua", keys: 1, moreKeys: false, args: 1 },
 };
 

@@ -1,0 +1,196 @@
+/**
+ * One entry of a call that decides in the store, applied to one key. Twin of the loops in
+ * `lua/take.lua` and `lua/lease.lua` and of `lua/lib/store-call.lua`, which explain the steps; the
+ * order of operations is the same, so that the bytes are.
+ */
+import {
+  CALL,
+  LEASE,
+  LEASE_FIELDS,
+  LEASE_REPLY,
+  LEASE_REPORT_FIELDS,
+  RUN_FIELDS,
+  TAKE,
+  TAKE_FIELDS,
+  TAKE_REPLY,
+  TAKE_REPLY_FIELDS,
+} from "../../core/store-call.ts";
+import type { DurationUs, InstantUs, Tokens } from "../../core/units.ts";
+import { expn, max, min } from "./arithmetic.ts";
+import { type KeyState, type KeyTerms, termsOf } from "./key-state.ts";
+
+const GIVE_BACK_MAX_US: DurationUs = 100_000;
+/** A ticket is at most this far behind the instant at which its cost fits. */
+const TICKET_SPAN_US: DurationUs = 2_000_000;
+const TICKET_MAX_US: DurationUs = 1e15;
+
+/** Reads the limit out of the entry that begins at `at`. */
+export function termsOfCall(entries: Float64Array, at: number, hold: number): KeyTerms {
+  const field = (name: keyof typeof CALL): number => entries[at + CALL[name]] ?? 0;
+  const shape = {
+    refill: field("refill"),
+    period: field("period"),
+    tickUs: field("tickUs"),
+    burst: field("burst"),
+    maxDebt: field("maxDebt"),
+  };
+  return termsOf(shape, field("intervalSeconds"), field("lost"), hold);
+}
+
+/** Applies a take to an opened and advanced key; `reply` has room for its fields and runs. */
+export function applyTake(
+  s: KeyState,
+  terms: KeyTerms,
+  now: InstantUs,
+  entry: Float64Array,
+  reply: Float64Array,
+): void {
+  const back = entry[TAKE.giveBack] ?? 0;
+  const age = now - (entry[TAKE.takenAt] ?? 0);
+  if (back > 0 && age >= 0 && age <= GIVE_BACK_MAX_US) putBack(s, back);
+  s.E = s.E + (entry[TAKE.demand] ?? 0);
+  let room = roomOf(s);
+  let denied = 0;
+  const runs = entry[TAKE.runs] ?? 0;
+  for (let r = 0; r < runs; r += 1) {
+    const at = TAKE_FIELDS + r * RUN_FIELDS;
+    const cost = entry[at] ?? 0;
+    const count = entry[at + 1] ?? 0;
+    const price = cost * terms.period;
+    const admitted = price > 0 ? max(0, min(count, wholeBelow(room, price))) : count;
+    if (admitted < count && (denied === 0 || cost < denied)) denied = cost;
+    room = room - admitted * price;
+    s.D = s.D + admitted * price;
+    s.C = s.C + admitted * cost;
+    reply[TAKE_REPLY_FIELDS + r] = admitted;
+  }
+  const missing = denied * terms.period - room;
+  reply[TAKE_REPLY.level] = room / terms.period;
+  reply[TAKE_REPLY.deniedCost] = denied;
+  reply[TAKE_REPLY.retryAt] = denied > 0 ? giveTicket(s, terms, now, missing, spread(terms)) : 0;
+}
+
+/** Applies a lease to an opened and advanced key. */
+export function applyLease(
+  s: KeyState,
+  terms: KeyTerms,
+  now: InstantUs,
+  entry: Float64Array,
+  reply: Float64Array,
+): void {
+  const field = (name: keyof typeof LEASE): number => entry[LEASE[name]] ?? 0;
+  const slotNow = Math.floor(s.t / terms.leaseSlotUs);
+  settle(s, slotNow, entry);
+  const { active, share, own } = measure(s, terms, now, entry);
+
+  let room = roomOf(s);
+  const available = wholeBelow(room, terms.period);
+  const [need, unit, want] = [field("need"), field("unit"), field("want")];
+  let granted = 0;
+  if (available >= max(1, unit)) {
+    const wish = min(want, max(1, Math.floor(available * share)));
+    granted = min(available, max(need, wish));
+  }
+  granted = max(0, granted);
+  s.D = s.D + granted * terms.period;
+  s.o2 = s.o2 + granted;
+  room = room - granted * terms.period;
+
+  let retryAt = 0;
+  if (granted < want && (granted < need || room / terms.period < field("low"))) {
+    const isShort = granted < need || granted === 0;
+    const missing = isShort ? max(1, unit) * terms.period - room : 0;
+    const between = max(Math.ceil((1e6 * field("cycleSeconds")) / active), spread(terms));
+    retryAt = giveTicket(s, terms, now, missing, between);
+  }
+  reply[LEASE_REPLY.granted] = granted;
+  reply[LEASE_REPLY.slot] = slotNow + 3;
+  reply[LEASE_REPLY.level] = room / terms.period;
+  reply[LEASE_REPLY.activePods] = active;
+  reply[LEASE_REPLY.ownDemand] = own;
+  reply[LEASE_REPLY.retryAt] = retryAt;
+}
+
+/** Takes in what became of earlier leases; a slot that has ended is in the bucket again. */
+function settle(s: KeyState, slotNow: number, entry: Float64Array): void {
+  const reports = entry[LEASE.reports] ?? 0;
+  for (let r = 0; r < reports; r += 1) {
+    const at = LEASE_FIELDS + r * LEASE_REPORT_FIELDS;
+    const spent = max(0, entry[at + 1] ?? 0);
+    const returned = max(0, entry[at + 2] ?? 0);
+    s.C = s.C + spent;
+    const name = SLOTS[(entry[at] ?? 0) - slotNow - 1];
+    if (name === undefined) continue;
+    s[name] = s[name] - min(spent, s[name]);
+    const unused = min(returned, s[name]);
+    s[name] = s[name] - unused;
+    putBack(s, unused);
+  }
+}
+
+const SLOTS = ["o0", "o1", "o2"] as const;
+
+/** The pod's demand against all demand; estimates of A.4. */
+function measure(
+  s: KeyState,
+  terms: KeyTerms,
+  now: InstantUs,
+  entry: Float64Array,
+): { active: number; share: number; own: number } {
+  const demand = entry[LEASE.demand] ?? 0;
+  const elapsed = entry[LEASE.elapsedSeconds] ?? 0;
+  const repliedAt = entry[LEASE.repliedAt] ?? 0;
+  s.E = s.E + demand;
+  s.A = s.A + terms.tau * (elapsed >= 0 ? 1 - expn(elapsed / terms.tau) : 1);
+  const active = max(1, s.A / terms.tau);
+  const since = repliedAt > 0 ? max(0, (now - repliedAt) / 1e6) : 0;
+  const told = entry[LEASE.ownDemand] ?? 0;
+  const own = min(s.E, told * expn(since / terms.tau) + demand);
+  const part = s.E > 0 ? own / s.E : 0;
+  return { active, share: min(1, 2 * max(1 / active, part)), own };
+}
+
+/** Tokens to spend, times P; below 0 when some are missing. */
+function roomOf(s: KeyState): number {
+  return s.b * s.P - s.D - (s.O + s.Op) * s.P;
+}
+
+/** Puts tokens back, never those that are in leases. */
+function putBack(s: KeyState, tokens: Tokens): void {
+  const least = min(s.leased, s.b) * s.P;
+  s.D = min(s.D, max(least, s.D - tokens * s.P));
+}
+
+/** When to ask again: not before what is missing (times P) is there, one behind the other. */
+function giveTicket(
+  s: KeyState,
+  terms: KeyTerms,
+  now: InstantUs,
+  missing: number,
+  between: DurationUs,
+): InstantUs {
+  let base = now;
+  if (missing > 0) {
+    const ticks = wholeAbove(missing, s.L * (1 - terms.hold));
+    base = max(now, min(s.t + ticks * terms.tickUs, now + TICKET_MAX_US));
+  }
+  s.q = min(max(s.q + between, base), base + TICKET_SPAN_US);
+  return s.q;
+}
+
+/** Callers with a ticket come at most this often: twice per token, or every 20 ms. */
+function spread(terms: KeyTerms): DurationUs {
+  return Math.ceil(1e6 * min(0.5 / terms.rate, 0.02));
+}
+
+/** floor(x / y) of whole numbers, whose quotient may be rounded up to a whole one. */
+function wholeBelow(x: number, y: number): number {
+  const n = Math.floor(x / y);
+  return n * y > x ? n - 1 : n;
+}
+
+/** ceil(x / y) of whole numbers. */
+function wholeAbove(x: number, y: number): number {
+  const n = Math.ceil(x / y);
+  return n * y < x ? n + 1 : n;
+}

@@ -1,0 +1,62 @@
+/** All that is kept of one lane: its record, keys and sequence records, and how they expire. */
+import type { InstantUs } from "../../core/units.ts";
+import type { LaneRecord } from "./lane-record.ts";
+
+/** A stored value and the lane's time after which it says nothing any more. */
+export interface Kept {
+  numbers: Float64Array;
+  expiresAt: InstantUs;
+}
+
+export class LaneStore {
+  record: LaneRecord | undefined;
+  /** The record was overwritten with what cannot be one. */
+  damaged = false;
+  /** By limit and key. */
+  readonly keys: Map<string, Kept>;
+  /** By pod record: last sequence number, the one before, when. */
+  readonly batches: Map<string, Kept>;
+  /** Where the sweep goes on. */
+  private walk: Iterator<[string, Kept]>;
+
+  constructor(keys: Map<string, Kept> = new Map(), batches: Map<string, Kept> = new Map()) {
+    this.keys = keys;
+    this.batches = batches;
+    this.walk = this.everything();
+  }
+
+  copy(): LaneStore {
+    const copy = new LaneStore(copyKept(this.keys), copyKept(this.batches));
+    copy.record = this.record === undefined ? undefined : { ...this.record };
+    copy.damaged = this.damaged;
+    return copy;
+  }
+
+  /** Drops what has expired, a few values at each call, so that a call never waits for it. */
+  sweep(now: InstantUs, steps: number): void {
+    for (let i = 0; i <= steps; i += 1) {
+      const next = this.walk.next();
+      if (next.done) {
+        this.walk = this.everything();
+        return;
+      }
+      const [name, kept] = next.value;
+      if (now <= kept.expiresAt) continue;
+      if (this.keys.get(name) === kept) this.keys.delete(name);
+      else if (this.batches.get(name) === kept) this.batches.delete(name);
+    }
+  }
+
+  private *everything(): Generator<[string, Kept], undefined> {
+    yield* this.keys;
+    yield* this.batches;
+  }
+}
+
+function copyKept(kept: ReadonlyMap<string, Kept>): Map<string, Kept> {
+  const copy = new Map<string, Kept>();
+  for (const [name, { numbers, expiresAt }] of kept) {
+    copy.set(name, { numbers: numbers.slice(), expiresAt });
+  }
+  return copy;
+}
