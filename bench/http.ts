@@ -207,6 +207,7 @@ function configOf(socket: string, port: number, redisUrl: string | undefined): s
     "fleet: bench",
     "listen:",
     `  http: { socket: ${socket}, tcp: "127.0.0.1:${port}" }`,
+    '  grpc: { socket: "off" }',
     '  ops: "off"',
     ...(redisUrl === undefined ? [] : ["redis:", `  url: ${redisUrl}`]),
     "log_level: error",

@@ -4,6 +4,7 @@ import { writeFileSync } from "node:fs";
 import { Agent, get } from "node:http";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { type DecisionTimes, decisionTimesIn } from "./decision-times.ts";
 import { freePort } from "./free-port.ts";
 
 const MAIN = fileURLToPath(new URL("../src/main.js", import.meta.url));
@@ -123,6 +124,11 @@ export class Pod {
     return body === undefined ? undefined : statusIn(body);
   }
 
+  /** @returns None when it does not answer in time. */
+  async decisionTimes(): Promise<DecisionTimes> {
+    return decisionTimesIn((await this.#ask("/metrics")) ?? "");
+  }
+
   async #isReady(): Promise<boolean> {
     return (await this.#ask("/readyz")) !== undefined;
   }
@@ -172,6 +178,7 @@ function configOf(options: PodOptions, socket: string, opsPort: number): string 
     "fleet: harness",
     "listen:",
     `  http: { socket: ${socket}, tcp: "off" }`,
+    '  grpc: { socket: "off" }',
     `  ops: 127.0.0.1:${opsPort}`,
     ...(redisUrl === undefined ? [] : ["redis:", `  url: ${redisUrl}`]),
     `reconcile: { interval: ${options.interval} }`,

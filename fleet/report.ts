@@ -1,4 +1,5 @@
 /** The verdict for people and for machines. */
+import { boundOf } from "./decision-times.ts";
 import { rateOf } from "./excess.ts";
 import type { RunOptions } from "./options.ts";
 import type { RunResult } from "./run.ts";
@@ -20,6 +21,7 @@ export function reportText(options: RunOptions, result: RunResult): string {
     `  redis        ${callsPerToken(result).toFixed(4)} calls per admitted token ` +
       `(${result.scriptCalls} calls)`,
     `  latency      ${latency(latencyMs)}   sent late by ${latency(latenessMs)}`,
+    `  in the pods  p99 at most ${bound(result, 0.99)}, slowest at most ${bound(result, 1)} ms`,
     `  failed       ${verdict.failed} requests got no decision`,
     "",
     "  phase                     from      to   offered  admitted   settled   (per second)",
@@ -32,7 +34,7 @@ export function reportText(options: RunOptions, result: RunResult): string {
 /** Everything the text says and the seconds behind it. */
 export function reportJson(options: RunOptions, result: RunResult): string {
   const { limit, json: _json, steps, hot, ...asked } = options;
-  const { verdict, scriptCalls, admittedByPods, sights, podsMost } = result;
+  const { verdict, scriptCalls, admittedByPods, decisionTimes, sights, podsMost } = result;
   const { timeline, ...figures } = verdict;
   return JSON.stringify({
     options: {
@@ -47,6 +49,7 @@ export function reportJson(options: RunOptions, result: RunResult): string {
       scriptCallsPerToken: callsPerToken(result),
       podsMost,
       admittedByPods: Object.fromEntries(admittedByPods),
+      decisionTimesMs: Object.fromEntries(decisionTimes),
       settlingSeconds: SETTLING_US / 1e6,
     },
     seconds: timeline.map(({ offered, admitted, byPod }, second) => ({
@@ -76,6 +79,10 @@ function phaseLine(phase: Phase): string {
 
 function latency({ p50, p99, max }: Latency): string {
   return `p50 ${p50.toFixed(2)} p99 ${p99.toFixed(2)} max ${max.toFixed(2)} ms`;
+}
+
+function bound({ decisionTimes }: RunResult, part: number): string {
+  return String(boundOf(decisionTimes, part));
 }
 
 function tokens(value: number): string {

@@ -6,6 +6,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { InstantUs } from "../src/core/units.ts";
+import { type DecisionTimes, merged } from "./decision-times.ts";
 import { arrivalsOf, Journal } from "./journal.ts";
 import { Load } from "./load.ts";
 import { monotonicUs } from "./monotonic.ts";
@@ -26,6 +27,8 @@ export interface RunResult {
   readonly scriptCalls: number;
   /** What each pod that lived to the end says it has admitted, by number. */
   readonly admittedByPods: ReadonlyMap<number, number>;
+  /** Inside the pods that lived to the end. */
+  readonly decisionTimes: DecisionTimes;
   readonly sights: readonly Sight[];
   readonly podsMost: number;
 }
@@ -274,6 +277,7 @@ class Run {
       verdict: judge(this.#options.limit, this.#journal, this.#changes, endUs),
       scriptCalls: this.#redis?.scriptCalls ?? 0,
       admittedByPods,
+      decisionTimes: merged(await Promise.all(this.#pods.map((pod) => pod.decisionTimes()))),
       sights: this.#watch.sights,
       podsMost: this.#podsMost,
     };

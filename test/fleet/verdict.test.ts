@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { AnswerReader } from "../../fleet/answer-reader.ts";
+import { boundOf, decisionTimesIn, merged } from "../../fleet/decision-times.ts";
 import {
   type Admission,
   certainExcess,
@@ -269,5 +270,30 @@ describe("the reader of answers", () => {
     const push = (text: string) => () => new AnswerReader(() => {}).push(Buffer.from(text));
     expect(push("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")).toThrow("Content-Length");
     expect(push("SSH-2.0\r\n\r\n")).toThrow("not an HTTP/1.1 answer");
+  });
+});
+
+describe("the times inside the pods", () => {
+  const page = (...counts: number[]): string =>
+    ["0.001", "0.01", "+Inf"]
+      .flatMap((le, index) => [
+        `aliquot_decision_duration_seconds_bucket{le="${le}",transport="http"} 99`,
+        `aliquot_decision_duration_seconds_bucket{le="${le}",transport="uds"} ${counts[index]}`,
+      ])
+      .join("\n");
+
+  it("are read from the pages of metrics, one transport, and told as bounds", () => {
+    const times = merged([decisionTimesIn(page(95, 99, 99)), decisionTimesIn(page(90, 100, 101))]);
+    expect([...times]).toEqual([
+      [1, 185],
+      [10, 14],
+      [Number.POSITIVE_INFINITY, 1],
+    ]);
+    expect([0.5, 0.99, 1].map((part) => boundOf(times, part))).toEqual([
+      1,
+      10,
+      Number.POSITIVE_INFINITY,
+    ]);
+    expect(boundOf(decisionTimesIn(""), 0.5)).toBeNaN();
   });
 });
