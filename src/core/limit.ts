@@ -22,6 +22,9 @@ export interface Fallback {
 /** How the limit is kept. `auto` is resolved before a limit reaches the engine. */
 export type Mode = "hybrid" | "leased" | "exact";
 
+/** What a denied check does to a bucket that it asked: nothing, or it spends the cost anyway. */
+export type OnDeny = "keep" | "debit";
+
 /** The integer shape of a token bucket. */
 export interface BucketShape {
   /** Tokens refilled per `period`, a positive integer. */
@@ -45,6 +48,8 @@ export interface Limit extends BucketShape {
   readonly fallback: Fallback;
   /** A denial is counted but not enforced. */
   readonly shadow: boolean;
+  /** `debit` is for callers that tell of what was already used; the front doors see to it. */
+  readonly onDeny: OnDeny;
   /** Limits that hold in place of this one for single keys. */
   readonly overrides: ReadonlyMap<string, Limit>;
 }
@@ -60,6 +65,7 @@ export interface LimitSpec {
   readonly fallback: Fallback;
   readonly mode?: Mode;
   readonly shadow?: boolean;
+  readonly onDeny?: OnDeny;
   readonly overrides?: ReadonlyMap<string, Limit>;
 }
 
@@ -106,6 +112,7 @@ export function defineLimit(spec: LimitSpec): Limit {
     intervalUs: Math.max(intervalFloorUs(rate), Math.min(spec.intervalUs, quarterBurstUs)),
     fallback: spec.fallback,
     shadow: spec.shadow ?? false,
+    onDeny: spec.onDeny ?? "keep",
     overrides: spec.overrides ?? new Map(),
   };
 }

@@ -5,7 +5,7 @@
  * clients take their connections back instead of losing a request on them.
  */
 import { createServer, type IncomingMessage, type Server, ServerResponse } from "node:http";
-import type { Socket } from "node:net";
+import type { Server as NetServer, Socket } from "node:net";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { errorCode, ListenError } from "./listen-error.ts";
 import { Problem } from "./problem.ts";
@@ -76,14 +76,13 @@ export async function listenHttp(
   });
   server.on("clientError", answerClientError);
 
-  const claim = await open(server, address);
+  const claim = await bindServer(server, address);
   server.on("error", onAcceptError);
 
-  const bound = server.address();
-  const port = typeof bound === "object" && bound !== null ? bound.port : undefined;
+  const port = boundPort(server);
   let stopping: Promise<void> | undefined;
   return {
-    address: address.kind === "tcp" ? hostPort(address.host, port ?? 0) : address.path,
+    address: addressText(address, port),
     port,
     stop: (timeoutMs) => {
       draining.value = true;
@@ -91,6 +90,17 @@ export async function listenHttp(
       return stopping;
     },
   };
+}
+
+/** The port that a server is bound to; undefined for a Unix socket. */
+export function boundPort(server: NetServer): number | undefined {
+  const bound = server.address();
+  return typeof bound === "object" && bound !== null ? bound.port : undefined;
+}
+
+/** An address for people; `port` is the one that was bound. */
+export function addressText(address: ListenAddress, port: number | undefined): string {
+  return address.kind === "tcp" ? hostPort(address.host, port ?? 0) : address.path;
 }
 
 function createBoundedServer(
@@ -121,7 +131,15 @@ function createBoundedServer(
   return server;
 }
 
-async function open(server: Server, address: ListenAddress): Promise<SocketClaim | undefined> {
+/**
+ * Binds a server to an address. A Unix socket is claimed; the caller releases it before it closes.
+ *
+ * @throws {ListenError} When it cannot; the server is closed then.
+ */
+export async function bindServer(
+  server: NetServer,
+  address: ListenAddress,
+): Promise<SocketClaim | undefined> {
   if (address.kind === "unix") {
     try {
       return await claimUnixSocket(address.path, address.mode, (path) =>
@@ -143,7 +161,7 @@ async function open(server: Server, address: ListenAddress): Promise<SocketClaim
 }
 
 function bind(
-  server: Server,
+  server: NetServer,
   options: { path?: string; host?: string; port?: number; backlog: number },
 ): Promise<void> {
   return new Promise((resolve, reject) => {

@@ -1,0 +1,57 @@
+/**
+ * Charging denied checks, for limits whose `on_deny` is `debit`.
+ *
+ * Some callers tell of a cost that is already used up (Envoy's `apply_on_stream_done`): there a
+ * denial must not mean that nothing is spent. Each limit of a denied check decides for itself; the
+ * engine stays as it is, since a report does exactly this.
+ */
+import type { Check, Decision } from "../core/decision.ts";
+import { limitForKey } from "../core/limit.ts";
+import type { Decider } from "../ports/decider.ts";
+
+/** Spends the costs of a denied check in those of its limits that want it. */
+export function chargeDenied(decider: Decider, checks: readonly Check[]): void {
+  for (const check of checks) {
+    if (check.cost === 0 || check.limit.onDeny !== "debit") continue;
+    const { burst, maxDebt } = limitForKey(check.limit, check.key);
+    // No bucket can owe more, and the arithmetic is exact up to here.
+    decider.report({ ...check, cost: Math.min(check.cost, burst + maxDebt) });
+  }
+}
+
+/** A decider that charges what it denies, where the limits want it. */
+export class ChargingDecider implements Decider {
+  readonly #decider: Decider;
+
+  constructor(decider: Decider) {
+    this.#decider = decider;
+  }
+
+  limit(name: string): ReturnType<Decider["limit"]> {
+    return this.#decider.limit(name);
+  }
+
+  limits(): ReturnType<Decider["limits"]> {
+    return this.#decider.limits();
+  }
+
+  decide(checks: readonly Check[]): readonly Decision[] | Promise<readonly Decision[]> {
+    const decided = this.#decider.decide(checks);
+    if (decided instanceof Promise) return decided.then((each) => this.#charge(checks, each));
+    return this.#charge(checks, decided);
+  }
+
+  report(check: Check): Decision {
+    return this.#decider.report(check);
+  }
+
+  #charge(checks: readonly Check[], decisions: readonly Decision[]): readonly Decision[] {
+    if (isDecidedAgainst(decisions)) chargeDenied(this.#decider, checks);
+    return decisions;
+  }
+}
+
+/** A limit that cannot reach its store has decided nothing; another one may have. */
+function isDecidedAgainst(decisions: readonly Decision[]): boolean {
+  return decisions.some(({ allowed, reason }) => !allowed && reason !== "store_unavailable");
+}
