@@ -33,7 +33,7 @@ interface PlantedLine {
 const IMPORT_TABLE: readonly [string, readonly string[], readonly string[]][] = [
   ["src/core", ["./units.ts"], ["../ports/clock.ts", "../server/http.ts", "node:fs", "zod"]],
   ["src/ports", ["./clock.ts", "../core/units.ts"], ["../config/load.ts", "node:fs", "ioredis"]],
-  ...["config", "membership", "server", "envoy", "observe", "runtime"].map(
+  ...["config", "membership", "server", "envoy", "policy", "observe", "runtime"].map(
     (room): [string, string[], string[]] => [
       `src/${room}`,
       ["./sibling.ts", "../core/units.ts", "../ports/clock.ts", "node:fs", "yaml"],
@@ -59,6 +59,7 @@ const IMPORT_TABLE: readonly [string, readonly string[], readonly string[]][] = 
     ["../server/http.ts", "../server/openapi.ts", "../store/redis/keys.ts", "../observe/logger.ts"],
   ],
   ["src/cli/openapi.ts", ["../server/openapi.ts"], ["../server/http.ts"]],
+  ["src/cli/simulate.ts", ["../../sim/simulate/simulate.ts"], ["../../sim/world.ts"]],
   ["src/main.ts", ["./cli/serve.ts"], ["./daemon.ts", "./server/http.ts"]],
   ["src/daemon.ts", ["./server/http.ts", "./store/redis/keys.ts"], ["./cli/serve.ts"]],
   [

@@ -35,6 +35,16 @@ export function sendOptions(res: ServerResponse, allow: string): void {
   res.end();
 }
 
+/** Answers with a status and headers alone. @param headers - Names and values in turn. */
+export function sendEmpty(
+  res: ServerResponse,
+  status: number,
+  headers: readonly string[] = NO_HEADERS,
+): void {
+  res.writeHead(status, ["Content-Length", "0", ...headers]);
+  res.end();
+}
+
 /** @param body - In ASCII. */
 export function send(
   res: ServerResponse,

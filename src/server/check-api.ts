@@ -159,7 +159,8 @@ function costInQuery(text: string | undefined): number | string | undefined {
   return text !== undefined && /^-?\d{1,15}$/.test(text) ? Number(text) : text;
 }
 
-function isClosed(decision: Decision): boolean {
+/** The limit is closed while the store is away. */
+export function isClosed(decision: Decision): boolean {
   return !decision.allowed && decision.reason === "store_unavailable";
 }
 

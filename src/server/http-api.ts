@@ -6,11 +6,14 @@ import type { Decider } from "../ports/decider.ts";
 import { sendJson, sendOptions, sendProblem } from "./answer.ts";
 import { CheckApi, denyStatusIn } from "./check-api.ts";
 import { unknownLimit } from "./check-body.ts";
+import { ForwardApi, type ForwardOptions } from "./forward.ts";
+import { isForward } from "./forward-request.ts";
 import { createRateHeaders, type HeaderShape } from "./headers.ts";
 import { describeLimit } from "./limits-json.ts";
 import { openApiDocument } from "./openapi.ts";
 import { asciiJson, badRequest, excerpt, methodNotAllowed, Problem } from "./problem.ts";
 import { decodeSegment, parseQuery } from "./query.ts";
+import type { RateLimitJsonHandler } from "./rate-limit-json.ts";
 
 export type RequestHandler = (req: IncomingMessage, res: ServerResponse) => void;
 
@@ -22,6 +25,10 @@ export interface HttpApiOptions {
   readonly wallMs: () => number;
   /** Told how long each check, or batch of checks, took from its last byte to its answer. */
   readonly observeUs?: (duration: DurationUs) => void;
+  /** For `/json`, which is not there without. */
+  readonly rateLimitJson?: RateLimitJsonHandler;
+  /** For `/v1/forward`, which is not there without. */
+  readonly forward?: ForwardOptions;
   /** A request met a bug. It was answered with 500; what becomes of the process is decided here. */
   readonly onUnexpectedError: (error: unknown) => void;
 }
@@ -53,18 +60,21 @@ export function createHttpApi(decider: Decider, options: HttpApiOptions): Reques
     if (res.headersSent) res.destroy();
     else sendProblem(res, new Problem(500, "the sidecar met a fault of its own; see its log"));
   };
-  const checks = new CheckApi({
-    decider,
-    clock: options.clock,
-    rateHeaders: createRateHeaders(options.headers ?? ["ietf"], options.wallMs),
-    observeUs: options.observeUs ?? (() => {}),
-    fail,
-  });
-  const find = createResources(decider, checks);
+  const { clock } = options;
+  const rateHeaders = createRateHeaders(options.headers ?? ["ietf"], options.wallMs);
+  const parts = { decider, clock, rateHeaders, fail };
+  const checks = new CheckApi({ ...parts, observeUs: options.observeUs ?? (() => {}) });
+  const forward = options.forward && new ForwardApi({ ...parts, ...options.forward });
+  const find = createResources(decider, checks, jsonResource(options, fail));
   return (req, res) => {
     try {
-      if (req.url === "/v1/check" && req.method === "POST") checks.check(req, res, 200);
-      else route(req, res, find);
+      if (req.url === "/v1/check" && req.method === "POST") {
+        checks.check(req, res, 200);
+        return;
+      }
+      const target = originForm(req.url ?? "/");
+      if (forward !== undefined && isForward(target)) forward.answer(req, res, target);
+      else route(req, res, target, find);
     } catch (error) {
       fail(res, error);
     }
@@ -74,10 +84,11 @@ export function createHttpApi(decider: Decider, options: HttpApiOptions): Reques
 function route(
   req: IncomingMessage,
   res: ServerResponse,
+  target: string,
   find: (path: string) => Resource | undefined,
 ): void {
   const { method = "GET" } = req;
-  const { path, queryText } = splitTarget(req.url ?? "/");
+  const { path, queryText } = splitTarget(target);
   const resource = find(path);
   if (resource === undefined) {
     sendProblem(res, new Problem(404, `there is nothing at ${excerpt(path)}; see /openapi.json`));
@@ -95,16 +106,29 @@ function route(
 }
 
 /** Clients that believe they speak to a proxy send the absolute form (RFC 9112, 3.2.2). */
+function originForm(target: string): string {
+  return target.startsWith("/") ? target : target.replace(/^https?:\/\/[^/?]*/i, "");
+}
+
 function splitTarget(target: string): { path: string; queryText: string } {
-  const local = target.startsWith("/") ? target : target.replace(/^https?:\/\/[^/?]*/i, "");
-  const mark = local.indexOf("?");
-  if (mark < 0) return { path: local, queryText: "" };
-  return { path: local.slice(0, mark), queryText: local.slice(mark + 1) };
+  const mark = target.indexOf("?");
+  if (mark < 0) return { path: target, queryText: "" };
+  return { path: target.slice(0, mark), queryText: target.slice(mark + 1) };
+}
+
+function jsonResource(
+  { rateLimitJson }: HttpApiOptions,
+  fail: (res: ServerResponse, error: unknown) => void,
+): readonly [string, Resource][] {
+  if (rateLimitJson === undefined) return [];
+  const answer = ({ req, res }: Call): void => rateLimitJson(req, res, (error) => fail(res, error));
+  return [["/json", resource({ POST: answer })]];
 }
 
 function createResources(
   decider: Decider,
   checks: CheckApi,
+  more: readonly [string, Resource][],
 ): (path: string) => Resource | undefined {
   const openApi = asciiJson(openApiDocument());
   const paths = new Map<string, Resource>([
@@ -119,6 +143,7 @@ function createResources(
     ["/v1/report", resource({ POST: ({ req, res }) => checks.report(req, res) })],
     ["/v1/limits", readable(({ res }) => sendLimits(res, decider))],
     ["/openapi.json", readable(({ res }) => sendJson(res, 200, openApi))],
+    ...more,
   ]);
   const namedLimit = readable(({ res, path }) => sendLimit(res, decider, path));
   return (path) => paths.get(path) ?? (path.startsWith(LIMITS_PREFIX) ? namedLimit : undefined);

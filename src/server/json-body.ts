@@ -49,6 +49,15 @@ export function readBody(req: IncomingMessage, done: (body: Buffer | Problem) =>
   });
 }
 
+/** Throws a body away unread; one that is larger than `DISCARD_BYTES_MAX` cuts the connection. */
+export function dropBody(req: IncomingMessage): void {
+  let size = 0;
+  req.on("data", (chunk: Buffer) => {
+    size += chunk.length;
+    if (size > DISCARD_BYTES_MAX) req.destroy();
+  });
+}
+
 function bodyTooLarge(): Problem {
   return new Problem(413, `the body is larger than ${BODY_BYTES_MAX} bytes`);
 }

@@ -5,9 +5,10 @@
  * error object, and with it no stack trace, can reach a caller.
  */
 
-/** A problem type that draft-ietf-httpapi-ratelimit-headers registers. */
+/** Problem types that draft-ietf-httpapi-ratelimit-headers registers. */
 const REDUCED_CAPACITY =
   "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity";
+const LIMIT_EXCEEDED = "https://iana.org/assignments/http-problem-types#quota-exceeded";
 
 const TITLES: Readonly<Record<number, string>> = {
   400: "Bad Request",
@@ -63,6 +64,29 @@ export function badRequest(detail: string): Problem {
 export function methodNotAllowed(method: string, path: string, allow: string): Problem {
   return new Problem(405, `${path} does not answer ${excerpt(method)}; it answers ${allow}`, {
     allow,
+  });
+}
+
+/**
+ * The answer to a client that spent its tokens, for proxies to hand on.
+ *
+ * @param limitNames - The limits that deny.
+ * @param retryAfterSeconds - Undefined when waiting cannot help.
+ */
+export function limitExceeded(
+  status: number,
+  limitNames: readonly string[],
+  retryAfterSeconds: number | undefined,
+): Problem {
+  const what = limitNames.length === 1 ? `the limit ${limitNames[0]}` : limitNames.join(", ");
+  const advice =
+    retryAfterSeconds === undefined
+      ? "the request costs more than can ever be admitted at once"
+      : `try again in ${retryAfterSeconds} s`;
+  return new Problem(status, `${what} admits no more at the moment; ${advice}`, {
+    type: LIMIT_EXCEEDED,
+    title: "Too Many Requests",
+    violatedPolicies: limitNames,
   });
 }
 

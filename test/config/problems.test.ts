@@ -74,11 +74,8 @@ describe("what is not available yet", () => {
   });
 
   it.each([
-    ["listen.grpc", "listen: { grpc: { socket: /run/aliquot/grpc.sock } }"],
     ["membership.source", "membership: { source: kubernetes }"],
     ["membership.source", "membership: { source: dns }"],
-    ["policies", "policies: [{ name: p, checks: [{ limit: a, key: 'const:all' }] }]"],
-    ["envoy", "envoy: { domains: [./envoy/*.yaml] }"],
   ])("is refused, never accepted and ignored: %s (%s)", (field, line) => {
     expect(problemsOf(minimal(line))).toEqual([
       expect.stringMatching(`^a.yaml:3:[0-9]+: ${field}: is not yet available`),
@@ -86,9 +83,9 @@ describe("what is not available yet", () => {
   });
 
   it("is refused in flags and environment as well", () => {
-    expect(problemsOf(minimal(), { env: { ALIQUOT_LISTEN_GRPC_TCP: "127.0.0.1:8791" } })).toEqual([
+    expect(problemsOf(minimal(), { env: { ALIQUOT_MEMBERSHIP_SOURCE: "dns" } })).toEqual([
       expect.stringMatching(
-        "^environment variable ALIQUOT_LISTEN_GRPC_TCP: listen.grpc: is not yet available",
+        "^environment variable ALIQUOT_MEMBERSHIP_SOURCE: membership.source: is not yet available",
       ),
     ]);
   });
