@@ -8,10 +8,11 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { Agent, request } from "node:http";
-import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { inject } from "vitest";
+import { freePort } from "./free-port.ts";
+import { until } from "./until.ts";
 
 export interface SidecarOptions {
   /** The `limits` section, as YAML list items. */
@@ -48,8 +49,8 @@ export interface Exit {
   readonly signal: NodeJS.Signals | null;
 }
 
-const READY_WITHIN_MS = 10_000;
-const POLL_MS = 10;
+/** Generous: four sidecars may start at once beside other tests on two cores. */
+const READY_WITHIN_MS = 20_000;
 
 const started = new Set<Sidecar>();
 process.on("exit", () => {
@@ -130,10 +131,14 @@ export class Sidecar {
 
   /** Waits for `/readyz`. @throws When the process ends first, or takes too long. */
   async ready(): Promise<void> {
-    await until(`the sidecar is ready\n${this.printed}`, READY_WITHIN_MS, async () => {
-      if (!this.running) throw new Error(`the sidecar ended:\n${this.printed}`);
-      return (await this.probe("/readyz")) === 200;
-    });
+    try {
+      await until("the sidecar is ready", READY_WITHIN_MS, async () => {
+        if (!this.running) throw new Error("the sidecar ended");
+        return (await this.probe("/readyz")) === 200;
+      });
+    } catch (error) {
+      throw new Error(`pid ${this.pid} printed: ${this.printed}`, { cause: error });
+    }
   }
 
   /** Status of a path of the ops listener; 0 when nobody listens. */
@@ -193,6 +198,14 @@ export class Sidecar {
       if (sample.startsWith(name) && sample.includes(part)) total += value;
     }
     return total;
+  }
+
+  /** Part of all decisions over loopback TCP that took no longer, inside the sidecar. */
+  async partWithin(seconds: 0.01 | 0.05): Promise<number> {
+    const bucket = (le: string): string =>
+      `aliquot_decision_duration_seconds_bucket{transport="http",le="${le}"}`;
+    const metrics = await this.metrics();
+    return (metrics.get(bucket(`${seconds}`)) ?? Number.NaN) / (metrics.get(bucket("+Inf")) ?? 0);
   }
 
   signal(signal: NodeJS.Signals): void {
@@ -271,26 +284,4 @@ function mainOfBuild(): string {
   const build = inject("sidecarBuild");
   if ("trouble" in build) throw new Error(build.trouble);
   return build.main;
-}
-
-/** A port that was free a moment ago. */
-export async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
-
-/** Asks every few milliseconds until the answer is yes. @throws When the time is over. */
-export async function until(
-  what: string,
-  withinMs: number,
-  holds: () => Promise<boolean> | boolean,
-): Promise<void> {
-  const deadline = performance.now() + withinMs;
-  while (!(await holds())) {
-    if (performance.now() > deadline) throw new Error(`not within ${withinMs} ms: ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
-  }
 }
