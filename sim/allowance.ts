@@ -15,6 +15,16 @@ const DETECTION_S = 4;
 /** A forward step of the store's clock up to this is taken for time that has passed. */
 const CLOCK_TOLERANCE_S = 0.1;
 
+/** Faults that may keep a pod from the store: an `open` limit denies nothing meanwhile. */
+const ISOLATING: ReadonlySet<Fault["kind"]> = new Set([
+  "partition",
+  "hold",
+  "link",
+  "store-slow",
+  "store-down",
+  "store-flap",
+]);
+
 export interface AllowanceTerms extends BoundTerms {
   readonly membership: Membership;
 }
@@ -24,6 +34,8 @@ export function allowanceOf(fault: Fault, limit: Limit, terms: AllowanceTerms): 
   const eps = epsBound(limit, terms);
   const { rate, burst, intervalUs } = limit;
   const coldEach = Math.min(0.1 * burst, 2 * rate) / terms.pods;
+  if (limit.fallback.policy === "open" && ISOLATING.has(fault.kind))
+    return Number.POSITIVE_INFINITY;
   switch (fault.kind) {
     case "join":
       return fault.count * (Math.floor(coldEach) + 1);

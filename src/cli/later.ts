@@ -17,4 +17,3 @@ function notYet(name: string, summary: string): Verb {
 }
 
 export const top: Verb = notYet("top", "Watch a running sidecar.");
-export const simulate: Verb = notYet("simulate", "Run the simulator.");

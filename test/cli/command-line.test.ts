@@ -62,7 +62,7 @@ describe("the command line", () => {
     expect(stderr).toMatch(/Try aliquot/);
   });
 
-  it.each(["top", "simulate"])("says that %s is not there yet", async (verb) => {
+  it.each(["top"])("says that %s is not there yet", async (verb) => {
     const { code, stderr } = await aliquot([verb]);
     expect([code, stderr]).toEqual([2, `aliquot ${verb}: not yet available\n`]);
   });
