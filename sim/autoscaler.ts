@@ -20,7 +20,9 @@ export interface Observed {
 }
 
 export interface AutoscalerRun {
-  /** The number of pods wanted from now on; the world joins or (gracefully) stops the difference. */
+  /**
+   * The number of pods wanted from now on; the world joins or (gracefully) stops the difference.
+   */
   wanted(observed: Observed): number;
 }
 

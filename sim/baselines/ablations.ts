@@ -5,10 +5,10 @@
  * shipped embedded store and changes numbers on their way between the two, or in the stored value:
  *
  * - no ledger: the stored count of handed-out stock is set to zero before each batch;
- * - no reserve: the stored consumption is set to zero before each batch, so that only the batch's own
- *   is left of it (a hundredth of the reserve under even load);
- * - another prior: demands travel multiplied, which makes the prior weigh that much less; shares are
- *   ratios of demands, so nothing else changes;
+ * - no reserve: the stored consumption is set to zero before each batch, so that only the batch's
+ *   own is left of it (a hundredth of the reserve under even load);
+ * - another prior: demands travel multiplied, which makes the prior weigh that much less; shares
+ *   are ratios of demands, so nothing else changes;
  * - fixed gain: the target of the reply is computed anew from the reply's own share and level.
  */
 import {
@@ -33,7 +33,9 @@ interface Change {
   readonly forget?: readonly number[];
   /** Demands are multiplied by this on their way to the store. */
   readonly demandTimes?: number;
-  /** Part of the others' share of the stock that a pod may take per reconcile; 1/e at most in truth. */
+  /**
+   * Part of the others' share of the stock that a pod may take per reconcile; 1/e at most in truth.
+   */
   readonly gain?: number;
 }
 

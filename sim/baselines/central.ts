@@ -105,8 +105,9 @@ export function deniedFor(waitUs: DurationUs): Answer {
 }
 
 /**
- * Rules that count requests per span of time have no burst of their own. Theirs is the span in which
- * the rate refills the burst, so that they promise what a bucket promises, and at least one second.
+ * Rules that count requests per span of time have no burst of their own. Theirs is the span in
+ * which the rate refills the burst, so that they promise what a bucket promises, and at least one
+ * second.
  */
 export function countingSpanUs(limit: Limit): DurationUs {
   return Math.max(1_000_000, Math.round((limit.burst / limit.rate) * 1e6));

@@ -2,9 +2,10 @@
  * Drop ratio: no tokens, only the part of the requests that must go.
  *
  * Rule: every interval a pod reports what it was asked for; the store keeps a decayed sum D of the
- * fleet's demand per second (time constant five intervals) and answers max(0, (D - r) / D); until the
- * next answer the pod drops that part at random. Source: global random drop of "Cloud Control with
- * Distributed Rate Limiting" (SIGCOMM 2007) and Uber's limiter (2026: drop (actual - limit) / actual).
+ * fleet's demand per second (time constant five intervals) and answers max(0, (D - r) / D); until
+ * the next answer the pod drops that part at random. Source: global random drop of "Cloud Control
+ * with Distributed Rate Limiting" (SIGCOMM 2007) and Uber's limiter (2026: drop (actual - limit) /
+ * actual).
  */
 import type { Limit } from "../../src/core/limit.ts";
 import type { InstantUs, Tokens } from "../../src/core/units.ts";

@@ -1,4 +1,6 @@
-/** The rhythm of schemes that talk to the store now and then: jittered, with a random first phase. */
+/**
+ * The rhythm of schemes that talk to the store now and then: jittered, with a random first phase.
+ */
 import type { Limit } from "../../src/core/limit.ts";
 import type { NodeContext } from "../scheme.ts";
 

@@ -2,8 +2,8 @@
  * Central fixed window: INCR a counter per aligned span of time and compare, EXPIRE it later.
  *
  * Rule: n += cost for every request, admitted or not; admit while n <= limit. Source:
- * envoyproxy/ratelimit (fixed_cache_impl.go; a denied call counts too, its issue 185), Kong and most
- * tutorials. Twice the limit can pass within one span that lies across an edge.
+ * envoyproxy/ratelimit (fixed_cache_impl.go; a denied call counts too, its issue 185), Kong and
+ * most tutorials. Twice the limit can pass within one span that lies across an edge.
  */
 
 import type { Scheme } from "../scheme.ts";

@@ -2,8 +2,8 @@
  * Central sliding log: the instants of all admissions of the last span, in a sorted set.
  *
  * Rule: drop entries older than the span; admit while what is left plus the cost is within the
- * limit. Source: the ZADD/ZREMRANGEBYSCORE recipe (Figma, ClassDojo and many others). Exact in every
- * span, at the price of an entry per admitted token.
+ * limit. Source: the ZADD/ZREMRANGEBYSCORE recipe (Figma, ClassDojo and many others). Exact in
+ * every span, at the price of an entry per admitted token.
  */
 import type { InstantUs } from "../../src/core/units.ts";
 import { ALLOWED, type Scheme } from "../scheme.ts";

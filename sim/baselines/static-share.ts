@@ -1,10 +1,10 @@
 /**
  * Static r/N: every pod has an equal part of the limit, whatever its load.
  *
- * Rule: a bucket of rate r/N and burst b/N, where N is noticed with a delay; `burst: "whole"` leaves
- * the burst undivided. Source: Envoy's `local_cluster_rate_limit` (local_ratelimit_impl.cc at
- * 016c0c8; refill divided, `max_tokens` not), Mimir and Loki (limit by ring members), NGINX Ingress
- * (limit by pods).
+ * Rule: a bucket of rate r/N and burst b/N, where N is noticed with a delay; `burst: "whole"`
+ * leaves the burst undivided. Source: Envoy's `local_cluster_rate_limit` (local_ratelimit_impl.cc
+ * at 016c0c8; refill divided, `max_tokens` not), Mimir and Loki (limit by ring members), NGINX
+ * Ingress (limit by pods).
  *
  * All pods see the same count, as informers of one cluster do. A bucket is first filled by the true
  * count, which is the kinder reading: a new pod brings b/N and not b/(what N was).

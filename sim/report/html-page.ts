@@ -50,8 +50,8 @@ ${scenarios.map((scenario) => scenarioSection(scenario, isOpen)).join("\n")}
 }
 
 const FOOTNOTE =
-  "<b>Excess</b> is the largest debt of a bucket with the limit's rate r and burst b that replays " +
-  "every admission: the most by which b + r T was exceeded in any span T. <b>Use</b> is what was " +
+  "<b>Excess</b> is the largest debt of a bucket with the limit's rate r and burst b that " +
+  "replays every admission: the most by which b + r T was exceeded in any span T. <b>Use</b> is what was " +
   "admitted as a part of what one ideal bucket admits from the same requests. <b>Calls</b> are " +
   "trips to the store per admitted token. Figures are the worst over all seeds.";
 
@@ -62,7 +62,8 @@ function summaryOf({ runs }: Report, scenarios: readonly ScenarioRuns[]): string
   const count = (many: number, what: string): string =>
     `<b>${shortNumber(many)}</b> ${what}${many === 1 ? "" : "s"}`;
   return (
-    `<p class="summary">${count(scenarios.length, "scenario")} · ${count(runs.length, "run")} · ` +
+    `<p class="summary">${count(scenarios.length, "scenario")} · ` +
+    `${count(runs.length, "run")} · ` +
     `<span class="${failed === 0 ? "good" : "bad"}">${count(failed, "failed run")}</span> · ` +
     `<span class="${broken === 0 ? "good" : "bad"}">${count(broken, "broken invariant")}</span></p>`
   );
@@ -73,8 +74,8 @@ function overview(scenarios: readonly ScenarioRuns[]): string {
     scenario.bySchemes.map((scheme) => overviewRow(scenario.scenario, scheme)),
   );
   return (
-    '<section><h2>Overview</h2><table class="overview"><thead><tr><th>Scenario</th><th>Scheme</th>' +
-    "<th>Seeds</th><th>Excess</th><th>Of bound</th><th>Use</th><th>Calls</th><th>Verdict</th>" +
+    '<section><h2>Overview</h2><table class="overview"><thead><tr><th>Scenario</th>' +
+    "<th>Scheme</th><th>Seeds</th><th>Excess</th><th>Of bound</th><th>Use</th><th>Calls</th><th>Verdict</th>" +
     `</tr></thead><tbody>${rows.join("")}</tbody></table></section>`
   );
 }
@@ -119,8 +120,8 @@ function scenarioSection(scenario: ScenarioRuns, isOpen: boolean): string {
     `charts: ${first.scheme}, seed ${result.seed}, the worst of ${first.runs.length}`,
   ];
   return (
-    `<section class="scenario" id="${anchor(scenario.scenario)}"><details${isOpen ? " open" : ""}>` +
-    `<summary><h2>${escapeHtml(scenario.scenario)}</h2> ${verdictText(first.runs)}` +
+    `<section class="scenario" id="${anchor(scenario.scenario)}">` +
+    `<details${isOpen ? " open" : ""}><summary><h2>${escapeHtml(scenario.scenario)}</h2> ${verdictText(first.runs)}` +
     `<span class="question">${escapeHtml(scenario.question)}</span></summary>` +
     `<p class="facts">${facts.map(escapeHtml).join(" · ")}</p>` +
     verdictList(worst) +
@@ -135,7 +136,8 @@ function verdictList({ judged, verdicts, result }: ReportedRun): string {
   const items = verdicts.map(
     ({ promise, passed, measured, allowed }) =>
       `<li class="${passed ? "good" : "bad"}"><span>${passed ? "holds" : "fails"}</span> ` +
-      `${escapeHtml(promise)} <small>${shortNumber(measured)} of ${shortNumber(allowed)}</small></li>`,
+      `${escapeHtml(promise)} ` +
+      `<small>${shortNumber(measured)} of ${shortNumber(allowed)}</small></li>`,
   );
   const broken = result.violations.map(
     ({ invariant, atUs, text }) =>

@@ -1,7 +1,7 @@
 /** The style sheet of the report: light and dark, wide and narrow, no font and no picture. */
 export const STYLE = `
-:root{color-scheme:light dark;--paper:#fdfdfb;--card:#fff;--ink:#1c2430;--soft:#5a6675;--rule:#dfe3e8;
---ours:#0b6e99;--ideal:#7a8794;--offered:#c3cad2;--debt:#b4540a;--bad:#b3261e;--good:#1a7340;
+:root{color-scheme:light dark;--paper:#fdfdfb;--card:#fff;--ink:#1c2430;--soft:#5a6675;
+--rule:#dfe3e8;--ours:#0b6e99;--ideal:#7a8794;--offered:#c3cad2;--debt:#b4540a;--bad:#b3261e;--good:#1a7340;
 --band:#f3e3c8;--theirs:#8a5fb0;--s0:#0b6e99;--s1:#5ba3c2;--s2:#2f8f83;--s3:#8cc4b4;--s4:#d5dae0}
 @media(prefers-color-scheme:dark){:root{--paper:#12161c;--card:#1a2028;--ink:#e6eaef;--soft:#a0acb9;
 --rule:#333c47;--ours:#5bb8e0;--ideal:#8a97a5;--offered:#4a5561;--debt:#f0a35e;--bad:#ff8a80;
@@ -23,7 +23,8 @@ section{margin:22px 0}
 .scenario{background:var(--card);border:1px solid var(--rule);border-radius:8px;padding:14px 18px}
 .scenario>details>summary{cursor:pointer}
 .question{display:block;margin-top:2px}
-.charts{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,480px),1fr));gap:8px 32px}
+.charts{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,480px),1fr));
+gap:8px 32px}
 figure{margin:16px 0 6px;min-width:0}
 figcaption{margin-top:4px}
 .legend{display:flex;flex-wrap:wrap;gap:2px 16px;list-style:none;margin:0 0 6px;padding:0;

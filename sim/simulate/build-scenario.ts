@@ -16,8 +16,8 @@ import type { ScenarioAutoscaler } from "./scenario-schema.ts";
 export type Traces = ReadonlyMap<string, readonly Arrival[]>;
 
 /**
- * Limits that the load asks for, each key with an override as a limit of its own: it has a bucket, a
- * bound and a verdict of its own.
+ * Limits that the load asks for, each key with an override as a limit of its own: it has a bucket,
+ * a bound and a verdict of its own.
  */
 export function askedLimits(config: Config, scenario: UserScenario, traces: Traces): Limit[] {
   const asked: Map<string, Limit> = new Map();

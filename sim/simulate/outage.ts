@@ -26,7 +26,9 @@ export function plannedOutage(plan: readonly Fault[], durationUs: DurationUs): O
   return longest;
 }
 
-/** An outage in the middle of a run, for plans that have none; undefined when the run is too short. */
+/**
+ * An outage in the middle of a run, for plans that have none; undefined when the run is too short.
+ */
 export function addedOutage(durationUs: DurationUs): Outage | undefined {
   const outage = { fromUs: Math.round(0.4 * durationUs), toUs: Math.round(0.75 * durationUs) };
   return lengthOf(outage) > 2 * ENTRY_US ? outage : undefined;

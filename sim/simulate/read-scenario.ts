@@ -91,7 +91,9 @@ function checkFleet({ pods, autoscaler }: Omit<ScenarioFile, "faults">, problems
   }
 }
 
-/** Fields that a kind of load knows beside `limit` and `key`; the first is what makes it that kind. */
+/**
+ * Fields that a kind of load knows beside `limit` and `key`; the first is what makes it that kind.
+ */
 const OPEN = ["rate", "shape", "spacing", "keys", "cost", "every", "for", "otherwise"] as const;
 const CLOSED = ["clients", "think", "backoff", "attempts"] as const;
 

@@ -1,6 +1,6 @@
 /**
- * A user's scenario file, field by field. Maps are strict, as in the configuration: a misspelt field
- * is a problem, never a default in silence.
+ * A user's scenario file, field by field. Maps are strict, as in the configuration: a misspelt
+ * field is a problem, never a default in silence.
  */
 import { z } from "zod";
 import {

@@ -78,7 +78,9 @@ function table(rows: readonly (readonly [what: string, text: string])[]): string
   });
 }
 
-/** Nothing broke a law of the engine: the excess is within the bound and what the faults explain. */
+/**
+ * Nothing broke a law of the engine: the excess is within the bound and what the faults explain.
+ */
 export function holds(limit: Limit, result: RunResult): boolean {
   return !result.violations.some(({ invariant, text }) => {
     return invariant !== "I1" || text.startsWith(`${limit.name} `);
@@ -130,7 +132,8 @@ function outageRows(index: number, run: OutageRun | undefined): [string, string]
   const { fromUs, toUs } = run.outage;
   const how = run.isAdded ? "in a second run, away" : "away";
   const text =
-    `${how} from ${seconds(fromUs)} to ${seconds(toUs)}: admits ${shortNumber(admittedPerSecond)}/s, ` +
+    `${how} from ${seconds(fromUs)} to ${seconds(toUs)}: ` +
+    `admits ${shortNumber(admittedPerSecond)}/s, ` +
     `ideal buckets ${shortNumber(idealPerSecond)}/s; excess ${shortNumber(limit.excess)}`;
   return [["", text]];
 }

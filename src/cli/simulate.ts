@@ -2,8 +2,8 @@
  * `aliquot simulate`: what the limits of a configuration will do with many pods, skewed load and
  * Redis away, before any of it is deployed.
  *
- * The simulator is loaded when it is asked for and not before: a sidecar never needs it, and an image
- * may leave it out.
+ * The simulator is loaded when it is asked for and not before: a sidecar never needs it, and an
+ * image may leave it out.
  */
 import { readConfigFile } from "../config/read-file.ts";
 import { CONFIG_OPTION, loadOrReport, namedConfigPath, problemLines } from "./configuration.ts";

@@ -70,7 +70,8 @@ describe("the verdict of a limit", () => {
     const part = partOf(stdout, "api: 100/s, burst 100");
     expect(part).toMatch(/mode +hybrid/);
     expect(part).toMatch(/admitted +1\s?\d{3} tokens, (99\.\d|100) % of what ideal buckets admit/);
-    // 5 pods: 2 each while unknown, one interval of flow, one interval and a round trip of staleness.
+    // 5 pods: 2 each while unknown, one interval of flow, one interval and a round trip of
+    // staleness.
     expect(part).toMatch(/at most 30\.4 tokens/);
     expect(part).toMatch(/in a second run, away from 4 s to 7.50 s: admits (8[5-9]|90|9[0-2])/);
     expect(part).toMatch(/verdict +holds/);
@@ -131,7 +132,8 @@ describe("the verdict of a limit", () => {
 
 test("the fleet may follow an autoscaler", async () => {
   const { stdout, code } = await run(
-    "duration: 20s\nautoscaler: { min: 2, max: 6, requests_per_pod: 50, period: 2s, startup: 1s }\n" +
+    "duration: 20s\n" +
+      "autoscaler: { min: 2, max: 6, requests_per_pod: 50, period: 2s, startup: 1s }\n" +
       "load: [{ limit: api, rate: 300/s }]\n",
   );
   expect(stdout).toMatch(/pods +2 to 6/);
