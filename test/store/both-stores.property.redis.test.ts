@@ -3,6 +3,7 @@ import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Limit } from "../../src/core/limit.ts";
 import { type RedisServer, startRedis } from "../support/redis-server.ts";
+import { ask, askingStep } from "./asking-steps.ts";
 import { BothStores, LANES } from "./both-stores.ts";
 import { DAMAGES } from "./damage.ts";
 import { type Item, keysOfLane, limitOf, MS, SECOND } from "./pod.ts";
@@ -129,7 +130,13 @@ const other = fc.oneof(
     lane: lanes,
     older: fc.boolean(),
   }),
-  fc.record({ op: fc.constant("heartbeat" as const), pod: pods, incarnation: incarnations }),
+  fc.record({
+    op: fc.constant("heartbeat" as const),
+    pod: pods,
+    incarnation: incarnations,
+    largeCosts: fc.array(fc.constantFrom("api", "bulk", "day", "login"), { maxLength: 3 }),
+  }),
+  fc.record({ op: fc.constant("run" as const), run: fc.constantFrom(0, 1, 2, 2 ** 48 - 1) }),
   fc.record({ op: fc.constant("leave" as const), pod: pods, incarnation: incarnations }),
   fc.record({
     op: fc.constant("damage" as const),
@@ -147,6 +154,10 @@ const other = fc.oneof(
 
 const steps = fc.oneof(
   { weight: 4, arbitrary: batch },
+  {
+    weight: 6,
+    arbitrary: askingStep(item, { pod: pods, incarnation: incarnations, lane: lanes }),
+  },
   { weight: 3, arbitrary: pass },
   { weight: 3, arbitrary: other },
 );
@@ -170,8 +181,12 @@ async function play(both: BothStores, step: Step): Promise<void> {
     case "again":
       return both.again(step.pod, step.incarnation, step.lane, step.older);
     case "heartbeat":
-      await both.roster(step.pod, step.incarnation);
+      await both.roster(step.pod, step.incarnation, step.largeCosts);
       return;
+    case "ask":
+      return ask(both, step, keyIn);
+    case "run":
+      return both.changeRun(step.run);
     case "leave":
       return both.leave(step.pod, step.incarnation);
     case "plant":
