@@ -6,19 +6,25 @@ export interface Greeting {
   readonly store: "embedded" | "redis";
   readonly limitNames: readonly string[];
   /** `host:port`, undefined when not there. */
-  readonly httpTcp: string | undefined;
+  readonly httpTcp?: string;
   /** Path of the Unix socket, undefined when not there. */
-  readonly httpSocket: string | undefined;
+  readonly httpSocket?: string;
+  /** `host:port` and path of the gRPC listeners, undefined when not there. */
+  readonly grpcTcp?: string;
+  readonly grpcSocket?: string;
   readonly ops: string | undefined;
 }
 
 /** @returns At most ten lines, each with its line feed. */
 export function greetingLines(greeting: Greeting): string {
   const { version, fleet, store, limitNames, httpTcp, httpSocket, ops } = greeting;
+  const { grpcTcp, grpcSocket } = greeting;
   const limits = limitNames.length === 1 ? "1 limit" : `${limitNames.length} limits`;
   const lines = [`aliquot ${version}: fleet ${fleet}, ${store} store, ${limits}`];
   if (httpTcp !== undefined) lines.push(`  checks on  http://${httpTcp}`);
   if (httpSocket !== undefined) lines.push(`  checks on  ${httpSocket} (HTTP on a Unix socket)`);
+  if (grpcSocket !== undefined) lines.push(`  Envoy on   ${grpcSocket} (gRPC on a Unix socket)`);
+  if (grpcTcp !== undefined) lines.push(`  Envoy on   ${grpcTcp} (gRPC)`);
   if (ops !== undefined) lines.push(`  ops on     http://${ops} (/readyz /metrics /status)`);
   lines.push(`Try: ${curlLine(greeting)}`);
   return lines.map((line) => `${line}\n`).join("");

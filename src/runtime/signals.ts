@@ -14,6 +14,12 @@ export interface EndLog {
 
 const SIGNALS = ["SIGTERM", "SIGINT"] as const;
 
+/**
+ * A signal so soon after the first is its echo: at a Ctrl-C the terminal signals every process of
+ * the job, and a parent like npm passes its own on.
+ */
+const ECHO_MS = 250;
+
 /** After this, what keeps the event loop alive beyond the end is cut off. */
 const LINGER_MS = 500;
 
@@ -29,15 +35,15 @@ export function watchForEnd(log: EndLog, stop: () => void): (error: unknown) => 
     log.fatal({ err: error }, "unexpected error");
     process.exit(1);
   };
-  let isAsked = false;
+  let askedAtMs: number | undefined;
   for (const signal of SIGNALS) {
     process.on(signal, () => {
-      if (isAsked) {
-        log.warn({ signal }, "a second signal: ended without a drain");
-        process.exit(1);
-      }
-      isAsked = true;
-      stop();
+      const now = performance.now();
+      askedAtMs ??= now;
+      if (now === askedAtMs) stop();
+      if (now - askedAtMs < ECHO_MS) return;
+      log.warn({ signal }, "a second signal: ended without a drain");
+      process.exit(1);
     });
   }
   process.on("uncaughtException", crash);
