@@ -51,9 +51,9 @@ ${scenarios.map((scenario) => scenarioSection(scenario, isOpen)).join("\n")}
 
 const FOOTNOTE =
   "<b>Excess</b> is the largest debt of a bucket with the limit's rate r and burst b that " +
-  "replays every admission: the most by which b + r T was exceeded in any span T. <b>Use</b> is what was " +
-  "admitted as a part of what one ideal bucket admits from the same requests. <b>Calls</b> are " +
-  "trips to the store per admitted token. Figures are the worst over all seeds.";
+  "replays every admission: the most by which b + r T was exceeded in any span T. <b>Use</b> is " +
+  "what was admitted as a part of what one ideal bucket admits from the same requests. " +
+  "<b>Calls</b> are trips to the store per admitted token. Figures are the worst over all seeds.";
 
 function summaryOf({ runs }: Report, scenarios: readonly ScenarioRuns[]): string {
   const judged = runs.filter((run) => run.judged);
@@ -75,8 +75,9 @@ function overview(scenarios: readonly ScenarioRuns[]): string {
   );
   return (
     '<section><h2>Overview</h2><table class="overview"><thead><tr><th>Scenario</th>' +
-    "<th>Scheme</th><th>Seeds</th><th>Excess</th><th>Of bound</th><th>Use</th><th>Calls</th><th>Verdict</th>" +
-    `</tr></thead><tbody>${rows.join("")}</tbody></table></section>`
+    "<th>Scheme</th><th>Seeds</th><th>Excess</th><th>Of bound</th>" +
+    `<th>Use</th><th>Calls</th><th>Verdict</th></tr></thead>` +
+    `<tbody>${rows.join("")}</tbody></table></section>`
   );
 }
 
@@ -121,7 +122,8 @@ function scenarioSection(scenario: ScenarioRuns, isOpen: boolean): string {
   ];
   return (
     `<section class="scenario" id="${anchor(scenario.scenario)}">` +
-    `<details${isOpen ? " open" : ""}><summary><h2>${escapeHtml(scenario.scenario)}</h2> ${verdictText(first.runs)}` +
+    `<details${isOpen ? " open" : ""}><summary><h2>${escapeHtml(scenario.scenario)}</h2> ` +
+    verdictText(first.runs) +
     `<span class="question">${escapeHtml(scenario.question)}</span></summary>` +
     `<p class="facts">${facts.map(escapeHtml).join(" · ")}</p>` +
     verdictList(worst) +

@@ -1,8 +1,9 @@
 /** The style sheet of the report: light and dark, wide and narrow, no font and no picture. */
 export const STYLE = `
 :root{color-scheme:light dark;--paper:#fdfdfb;--card:#fff;--ink:#1c2430;--soft:#5a6675;
---rule:#dfe3e8;--ours:#0b6e99;--ideal:#7a8794;--offered:#c3cad2;--debt:#b4540a;--bad:#b3261e;--good:#1a7340;
---band:#f3e3c8;--theirs:#8a5fb0;--s0:#0b6e99;--s1:#5ba3c2;--s2:#2f8f83;--s3:#8cc4b4;--s4:#d5dae0}
+--rule:#dfe3e8;--ours:#0b6e99;--ideal:#7a8794;--offered:#c3cad2;--debt:#b4540a;
+--bad:#b3261e;--good:#1a7340;--band:#f3e3c8;
+--theirs:#8a5fb0;--s0:#0b6e99;--s1:#5ba3c2;--s2:#2f8f83;--s3:#8cc4b4;--s4:#d5dae0}
 @media(prefers-color-scheme:dark){:root{--paper:#12161c;--card:#1a2028;--ink:#e6eaef;--soft:#a0acb9;
 --rule:#333c47;--ours:#5bb8e0;--ideal:#8a97a5;--offered:#4a5561;--debt:#f0a35e;--bad:#ff8a80;
 --good:#6fcf97;--band:#3a3020;--theirs:#bf9be0;--s0:#3f93b8;--s1:#76b9d6;--s2:#3f9d90;--s3:#7fbfae;
