@@ -1,11 +1,12 @@
 /**
- * Checks per second of the engine alone, in one process of its own per row: a pod runs one mode, and
- * the compiler of a process that has run both knows less about either.
+ * Checks per second of the engine alone, in one process of its own per row: a pod runs one mode,
+ * and the compiler of a process that has run both knows less about either.
  *
- * The engine's clock is the processor time of its process, read once in 256 checks. So neighbours on
- * the machine count for nothing: neither for what a check costs, nor for how many checks there are
- * to one reconcile. In hybrid mode the embedded store stands for Redis and answers every batch at
- * once; the time spent inside it is not the engine's, and its clock stands still meanwhile.
+ * The engine's clock is the processor time of its process, read once in 256 checks. So neighbours
+ * on the machine count for nothing: neither for what a check costs, nor for how many checks there
+ * are to one reconcile. In hybrid mode the embedded store stands for Redis and answers every
+ * batch at once; the time spent inside it is not the engine's, and its clock stands still
+ * meanwhile.
  */
 import { fork } from "node:child_process";
 import { Prng } from "../sim/prng.ts";
@@ -140,7 +141,8 @@ class EngineBench {
   #tick(now: InstantUs): void {
     for (const effect of this.#engine.tick(now, this.#draw)) {
       if (effect.kind === "exchange") this.#exchange(now, effect.batch);
-      else if (effect.decisions[0]?.allowed === true) this.#admitted += 1;
+      else if (effect.kind === "answer" && effect.decisions[0]?.allowed === true)
+        this.#admitted += 1;
     }
   }
 

@@ -1,12 +1,13 @@
 /**
- * One pod of this project in the simulator: the very `PodLimiter` of the product, driven as the daemon
- * drives it. The duties of the driver: wake the engine when it wants, perform its effects, send
- * heartbeats with the same terms and timeouts as the daemon. It has no opinion about tokens.
+ * One pod of this project in the simulator: the very `PodLimiter` of the product, driven as the
+ * daemon drives it. The duties of the driver: wake the engine when it wants, perform its effects,
+ * send heartbeats with the same terms and timeouts as the daemon. It has no opinion about tokens.
  */
 import type { Check, Decision } from "../src/core/decision.ts";
 import { type Batch, ENTRY_FIELDS, REPLY_FIELDS } from "../src/core/exchange.ts";
 import type { Limit } from "../src/core/limit.ts";
 import { PodLimiter, type PodLimiterOptions } from "../src/core/pod-limiter.ts";
+import { LEASE_REPLY_FIELDS, type StoreCall, type StoreCallReply } from "../src/core/store-call.ts";
 import type { DurationUs, InstantUs } from "../src/core/units.ts";
 import type { HeartbeatTerms } from "../src/ports/coordinator.ts";
 import type { HeartbeatReply } from "../src/store/embedded/embedded-store.ts";
@@ -53,6 +54,8 @@ export type Engine = Pick<
   | "tick"
   | "replied"
   | "failed"
+  | "callReplied"
+  | "callFailed"
   | "membershipChanged"
   | "membershipFailed"
   | "configChanged"
@@ -175,6 +178,7 @@ export class AliquotNode implements SchemeNode {
     if (now >= this.#engine.wakeAt) {
       for (const effect of this.#engine.tick(now, this.#draw)) {
         if (effect.kind === "exchange") this.#exchange(effect.batch);
+        else if (effect.kind === "call") this.#call(effect.call);
         else this.#answer(effect.held, effect.decisions);
       }
     }
@@ -205,6 +209,31 @@ export class AliquotNode implements SchemeNode {
         } else {
           this.#engine.failed(now, batch.lane, batch.seq, outcome.trouble);
         }
+        this.#arm();
+      },
+    });
+  }
+
+  /** Calls are sent once: a client that never repeats over a connection that cannot. */
+  #call(call: StoreCall): void {
+    const { keys, limits } = call;
+    const sentUs = this.#context.nowUs();
+    let only: StoreCallReply | Promise<StoreCallReply> | undefined;
+    this.#context.call({
+      keys: limits.length === 1 ? keys : keys.map((key, i) => `${limits[i]?.name} ${key}`),
+      bytes: FRAME_BYTES + 8 * (call.entries.length + keys.length * LEASE_REPLY_FIELDS),
+      timeoutUs: this.#timing.commandTimeoutUs,
+      run: (store, nowUs) => {
+        only ??= store.call(nowUs, this.#context, call);
+        return only;
+      },
+      done: (outcome) => {
+        const now = this.#context.nowUs();
+        if (outcome.ok) {
+          const { reply } = outcome;
+          if (call.lane === 0) this.#ear.heard(reply.epoch, reply.nowUs, sentUs);
+          this.#engine.callReplied(now, call.id, reply);
+        } else this.#engine.callFailed(now, call.id, outcome.trouble);
         this.#arm();
       },
     });

@@ -3,6 +3,7 @@
  * the store's rules with time as an argument, and the count of what the network repeated.
  */
 import type { Batch, BatchReply } from "../src/core/exchange.ts";
+import type { StoreCall, StoreCallReply } from "../src/core/store-call.ts";
 import type { InstantUs } from "../src/core/units.ts";
 import type { HeartbeatTerms } from "../src/ports/coordinator.ts";
 import { EmbeddedStore, type HeartbeatReply } from "../src/store/embedded/embedded-store.ts";
@@ -13,6 +14,11 @@ import type { NodeContext, Restore, SchemeFigures, SchemeSetup, StoreProgram } f
 export interface StoreBackend {
   readonly lanes: number;
   reconcile(nowUs: InstantUs, podRecordId: string, batch: Batch): BatchReply | Promise<BatchReply>;
+  call(
+    nowUs: InstantUs,
+    podRecordId: string,
+    call: StoreCall,
+  ): StoreCallReply | Promise<StoreCallReply>;
   heartbeat(
     nowUs: InstantUs,
     member: string,
@@ -30,7 +36,9 @@ export interface StoreBackend {
 /** Batch sequences towards a single Redis server. */
 const SINGLE_SERVER_LANES = 4;
 
-/** The embedded store as a backend; with as many lanes as a single Redis server has unless given. */
+/**
+ * The embedded store as a backend; with as many lanes as a single Redis server has unless given.
+ */
 export function embeddedBackend(
   store: EmbeddedStore = new EmbeddedStore({ lanes: SINGLE_SERVER_LANES }),
 ): StoreBackend {
@@ -44,6 +52,7 @@ export function embeddedBackend(
       });
       return store.reconcile(nowUs, podRecordId, batch);
     },
+    call: (nowUs, _podRecordId, call) => store.call(nowUs, call),
     heartbeat: (nowUs, member, terms, heard) => store.heartbeat(nowUs, member, terms, heard),
     leave: (member) => store.leave(member),
     snapshot() {
@@ -86,6 +95,14 @@ export class AliquotStore implements StoreProgram {
     if (reply instanceof Promise)
       return reply.then((settled) => this.#seen(context, batch, settled));
     return this.#seen(context, batch, reply);
+  }
+
+  call(
+    nowUs: InstantUs,
+    context: NodeContext<AliquotStore>,
+    call: StoreCall,
+  ): StoreCallReply | Promise<StoreCallReply> {
+    return this.backend.call(nowUs, memberOf(context.pod, context.incarnation), call);
   }
 
   snapshot(): Restore | Promise<Restore> {

@@ -1,7 +1,7 @@
 /**
- * The real scripts on a real redis-server as the simulator's store, with virtual time as an argument
- * of every call. Virtual time stands still while the server works, so that a run on Redis must admit
- * exactly what the same run on the embedded store admits.
+ * The real scripts on a real redis-server as the simulator's store, with virtual time as an
+ * argument of every call. Virtual time stands still while the server works, so that a run on Redis
+ * must admit exactly what the same run on the embedded store admits.
  *
  * The server is started on a free port without persistence and is killed with this process.
  */
@@ -12,6 +12,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Redis } from "ioredis";
 import type { Batch, BatchReply } from "../src/core/exchange.ts";
+import type { StoreCall, StoreCallReply } from "../src/core/store-call.ts";
 import type { InstantUs } from "../src/core/units.ts";
 import type { HeartbeatTerms } from "../src/ports/coordinator.ts";
 import type { HeartbeatReply } from "../src/store/embedded/embedded-store.ts";
@@ -64,6 +65,12 @@ class RedisBackend implements StoreBackend {
     const coordinator = await this.#coordinator(member);
     this.#nowUs = nowUs;
     return coordinator.exchange(batch);
+  }
+
+  async call(nowUs: InstantUs, member: string, call: StoreCall): Promise<StoreCallReply> {
+    const coordinator = await this.#coordinator(member);
+    this.#nowUs = nowUs;
+    return coordinator.call(call);
   }
 
   async heartbeat(

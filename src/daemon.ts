@@ -5,9 +5,10 @@
  * word of the probes. So no request can be lost to the order of the start.
  */
 import type { Logger } from "pino";
-import type { Config } from "./config/config.ts";
+import { allLimits, type Config } from "./config/config.ts";
 import { PodLimiter } from "./core/pod-limiter.ts";
 import { type DurationUs, US_PER_MS, US_PER_SECOND } from "./core/units.ts";
+import { createDescriptorMatcher } from "./envoy/descriptor-tree.ts";
 import { newIdentity } from "./membership/identity.ts";
 import type { Membership } from "./membership/membership.ts";
 import { RedisMembership } from "./membership/redis-membership.ts";
@@ -16,6 +17,7 @@ import { DurationCounts } from "./observe/duration-counts.ts";
 import { createLogger } from "./observe/logger.ts";
 import { createMetrics, type Transport } from "./observe/metrics.ts";
 import { StoreLog } from "./observe/store-log.ts";
+import { PolicyTable } from "./policy/policy-table.ts";
 import type { Coordinator } from "./ports/coordinator.ts";
 import { endsWithin } from "./runtime/deadline.ts";
 import { type DrainStep, drain } from "./runtime/drain.ts";
@@ -27,7 +29,7 @@ import { endSoon, watchForEnd } from "./runtime/signals.ts";
 import { StoreWatch } from "./runtime/store-watch.ts";
 import { SystemClock } from "./runtime/system-clock.ts";
 import { SystemRandom } from "./runtime/system-random.ts";
-import { createHttpApi, type RequestHandler } from "./server/http-api.ts";
+import { FrontDoors } from "./server/front-doors.ts";
 import { type HttpListener, type ListenAddress, listenHttp } from "./server/listener.ts";
 import { createOpsHandler } from "./server/ops.ts";
 import { createRedisCoordinator } from "./store/redis/redis-coordinator.ts";
@@ -80,6 +82,7 @@ class Run {
   private readonly faults: FaultLog;
   private readonly crash: (error: unknown) => never;
   private readonly loop: ReconcileLoop;
+  private readonly policies: PolicyTable;
   private readonly coordinator: Coordinator | undefined;
   private readonly membership: Membership | undefined;
   private readonly stopAsked = new Latch();
@@ -93,7 +96,7 @@ class Run {
     forward: new DurationCounts(),
   };
   private readonly reconcileDurations = new DurationCounts();
-  private readonly decisionListeners: HttpListener[] = [];
+  private readonly doors: FrontDoors;
   private opsListener: HttpListener | undefined;
 
   constructor(config: Config, io: DaemonIo) {
@@ -104,19 +107,18 @@ class Run {
     this.crash = watchForEnd(this.log, () => this.stopAsked.set());
     this.coordinator = this.connect();
     this.loop = this.createLoop();
+    this.policies = new PolicyTable(config.policies);
     this.membership = this.createMembership();
+    this.doors = this.createDoors();
   }
 
   /** Binds every listener or none. */
   async open(): Promise<void> {
-    const { http, ops, socketMode } = this.config.listen;
-    const { socket, tcp } = http;
+    const { listen } = this.config;
     this.loop.start();
     try {
-      if (socket !== undefined) {
-        await this.openDecisions("uds", { kind: "unix", path: socket, mode: socketMode });
-      }
-      if (tcp !== undefined) await this.openDecisions("http", { kind: "tcp", ...tcp });
+      await this.doors.open(listen);
+      const { ops } = listen;
       if (ops !== undefined) this.opsListener = await this.openOps({ kind: "tcp", ...ops });
     } catch (error) {
       await drain(this.closingSteps(), US_PER_SECOND, this.clock);
@@ -167,7 +169,8 @@ class Run {
 
   private createLoop(): ReconcileLoop {
     const { config, coordinator, clock } = this;
-    const { limits, podId, decisionTimeoutUs, keysMax, redis } = config;
+    const { podId, decisionTimeoutUs, keysMax, redis } = config;
+    const limits = allLimits(config);
     const storeWatch = new StoreWatch(clock, new StoreLog(this.log));
     const engine = new PodLimiter(
       {
@@ -198,24 +201,29 @@ class Run {
     if (coordinator === undefined) return undefined;
     const { membership } = this.config;
     if (membership.source === "static") return new StaticMembership(membership.pods, loop);
-    return new RedisMembership({ ...membership, coordinator, random, listener: loop });
+    const largeCosts = (): readonly string[] => loop.largeCosts();
+    return new RedisMembership({ ...membership, coordinator, random, listener: loop, largeCosts });
   }
 
-  private async openDecisions(door: Transport, address: ListenAddress): Promise<void> {
-    const counts = this.durations[door];
-    const api = createHttpApi(this.loop, {
-      clock: this.clock,
-      headers: this.config.headers,
+  private createDoors(): FrontDoors {
+    const { config, clock, policies, loop } = this;
+    const matcher = createDescriptorMatcher(config.envoy?.domains ?? []);
+    return new FrontDoors({
+      decider: loop,
+      clock,
+      headers: config.headers,
       wallMs: Date.now,
-      observeUs: (duration) => counts.observeUs(duration),
-      onUnexpectedError: (error) => this.faults.note(error),
+      policies,
+      matcher: () => matcher,
+      observeUs: (door, us) => this.durations[door].observeUs(us),
+      onFault: (error) => this.faults.note(error),
     });
-    this.decisionListeners.push(await this.listen(api, address));
   }
 
   private openOps(address: ListenAddress): Promise<HttpListener> {
     const { config, loop, startedAt, reconcileDurations } = this;
     const { version } = this.io;
+    const { envoy } = this.doors;
     const identity = {
       version,
       fleet: config.fleet,
@@ -228,23 +236,22 @@ class Run {
     const metrics = createMetrics({
       figures: () => loop.figures(),
       config: () => ({ reloadsOk: 0, reloadsFailed: 0, lastSuccessSeconds, hash: config.hash }),
+      forwardUnmatched: () => this.policies.unmatched,
+      descriptors: () => ({ unmatched: envoy.unmatched, shown: envoy.shown.all() }),
       decisionDurations: this.durations,
       reconcileDurations,
       version,
     });
+    const onFault = (error: unknown): void => this.faults.note(error);
     const handler = createOpsHandler({
       started: () => this.started.isSet,
       draining: () => this.stopAsked.isSet,
       identity: () => ({ ...identity, uptimeSeconds: process.uptime() }),
       figures: () => loop.figures(),
       metrics: (accept) => metrics.render(accept),
-      onUnexpectedError: (error) => this.faults.note(error),
+      onUnexpectedError: onFault,
     });
-    return this.listen(handler, address);
-  }
-
-  private listen(handler: RequestHandler, address: ListenAddress): Promise<HttpListener> {
-    return listenHttp(handler, address, {}, (error) => this.faults.note(error));
+    return listenHttp(handler, address, {}, onFault);
   }
 
   private get storeKind(): "embedded" | "redis" {
@@ -252,16 +259,12 @@ class Run {
   }
 
   private greeting(): string {
-    const { fleet, limits } = this.config;
-    const tcp = this.decisionListeners.find(({ port }) => port !== undefined);
-    const socket = this.decisionListeners.find(({ port }) => port === undefined);
     return greetingLines({
       version: this.io.version,
-      fleet,
+      fleet: this.config.fleet,
       store: this.storeKind,
-      limitNames: limits.map(({ name }) => name),
-      httpTcp: tcp?.address,
-      httpSocket: socket?.address,
+      limitNames: allLimits(this.config).map(({ name }) => name),
+      ...this.doors.addresses,
       ops: this.opsListener?.address,
     });
   }
@@ -270,9 +273,8 @@ class Run {
   private leavingSteps(): DrainStep[] {
     const { loop, membership, config } = this;
     const closeMs = (CLOSE_PART * config.drainTimeoutUs) / US_PER_MS;
-    const stopAll = (): Promise<unknown> =>
-      Promise.all(this.decisionListeners.map((listener) => listener.stop(closeMs)));
-    const steps: DrainStep[] = [{ name: "answer what is in flight", run: stopAll }];
+    const stopDoors = (): Promise<void> => this.doors.stop(closeMs);
+    const steps: DrainStep[] = [{ name: "answer what is in flight", run: stopDoors }];
     if (membership === undefined) return steps;
     return [
       ...steps,
@@ -282,12 +284,12 @@ class Run {
   }
 
   private closingSteps(): DrainStep[] {
-    const listeners = [...this.decisionListeners, ...(this.opsListener ? [this.opsListener] : [])];
     const closeStore = async (): Promise<void> => {
       this.loop.stop();
       await this.coordinator?.close();
     };
-    const closeAll = (): Promise<unknown> => Promise.all(listeners.map(({ stop }) => stop(0)));
+    const closeAll = (): Promise<unknown> =>
+      Promise.all([this.doors.stop(0), this.opsListener?.stop(0)]);
     return [
       { name: "close the store", run: closeStore },
       { name: "close the listeners", run: closeAll },

@@ -11,15 +11,18 @@ import { fallbackRate } from "./fallback.ts";
 import type { FallbackBuckets } from "./fallback-buckets.ts";
 import { fixedDraw } from "./fixed-draw.ts";
 import type { FleetSize } from "./fleet-size.ts";
+import type { HeldCheck, HeldChecks } from "./held-checks.ts";
 import { IDLE_US } from "./housekeeping.ts";
 import { coldTokens, type HybridBuckets } from "./hybrid.ts";
 import { LANE } from "./hybrid-row.ts";
 import { limitForKey } from "./limit.ts";
 import type { RowSchedule } from "./row-schedule.ts";
-import type { Footing, Seat } from "./seat.ts";
+import { type Footing, isStoreDecided, type Seat } from "./seat.ts";
+import type { StoreCalls } from "./store-calls.ts";
+import type { StoreDecided } from "./store-decided.ts";
 import type { StoreHealth } from "./store-health.ts";
 import type { StoreLink } from "./store-link.ts";
-import type { InstantUs } from "./units.ts";
+import type { InstantUs, Tokens } from "./units.ts";
 import type { Verdicts } from "./verdicts.ts";
 
 export interface AccountParts {
@@ -33,6 +36,9 @@ export interface AccountParts {
   readonly health: StoreHealth;
   readonly link: StoreLink;
   readonly verdicts: Verdicts;
+  readonly held: HeldChecks;
+  readonly calls: StoreCalls;
+  readonly storeDecided: StoreDecided;
 }
 
 export class Accounts {
@@ -50,6 +56,10 @@ export class Accounts {
     seat.book = book;
     seat.limit = limitForKey(book.limit, check.key);
     seat.passed = false;
+    seat.trouble = "none";
+    seat.isCharged = false;
+    seat.grant = undefined;
+    seat.leaseSpend = undefined;
     seat.fromStock = 0;
     seat.slot = book.slots.get(check.key) ?? -1;
     seat.footing = this.#footing(seat, now);
@@ -60,7 +70,7 @@ export class Accounts {
   }
 
   /** Spends the cost if the account covers it. A peek asks for one token and spends none. */
-  take(seat: Seat): boolean {
+  take(seat: Seat, now: InstantUs): boolean {
     const { cost } = seat.check;
     const { limit, slot } = seat;
     if (cost > limit.burst) return false;
@@ -76,6 +86,9 @@ export class Accounts {
         if (!hybrid.covers(slot, asked)) return false;
         if (cost > 0) seat.fromStock = hybrid.take(slot, cost);
         return true;
+      case "leased":
+      case "exact":
+        return this.#parts.storeDecided.take(seat, now);
       case "fallback":
         if (!coversExact(table, slot, fallback.shapeOf(slot), asked)) return false;
         if (cost > 0) fallback.spend(slot, cost);
@@ -90,19 +103,23 @@ export class Accounts {
   }
 
   /** Undoes a `take` that passed, in the same call. */
-  undo(seat: Seat): void {
+  undo(seat: Seat, now: InstantUs): void {
     const { cost } = seat.check;
     if (!seat.passed || cost === 0) return;
     const { table, hybrid, fallback } = this.#parts;
     if (seat.footing === "sole") spendExact(table, seat.slot, seat.limit, -cost);
     else if (seat.footing === "hybrid") hybrid.untake(seat.slot, cost, seat.fromStock);
+    else if (isStoreDecided(seat)) this.#parts.storeDecided.undo(seat, now);
     else fallback.spend(seat.slot, -cost);
   }
 
   /** Whether the store should be asked before this check is refused. */
   isWorthAsking(seat: Seat, now: InstantUs): boolean {
-    if (seat.footing !== "hybrid" || this.#parts.link.isLeaving || seat.limit.shadow) return false;
+    if (this.#parts.link.isLeaving || seat.slot < 0) return false;
     if (seat.check.cost > seat.limit.burst || seat.check.cost === 0) return false;
+    if (isStoreDecided(seat)) return this.#parts.storeDecided.isWorthAsking(seat, now);
+    // A shadow limit is not worth the wait: its denial is not enforced.
+    if (seat.footing !== "hybrid" || seat.limit.shadow) return false;
     const lane = this.#parts.schedule.laneOf(seat.slot);
     if (this.#parts.health.tier(lane, seat.limit, now) !== 0) return false;
     return this.#parts.hybrid.isWorthAsking(seat.slot, seat.limit, seat.check.cost, now);
@@ -112,7 +129,11 @@ export class Accounts {
   noteAdmitted(seat: Seat, now: InstantUs, isNew: boolean): void {
     const { slot, limit } = seat;
     if (seat.footing === "sole" || seat.check.cost === 0) return;
-    const { hybrid, schedule } = this.#parts;
+    const { hybrid, schedule, storeDecided } = this.#parts;
+    if (isStoreDecided(seat)) {
+      storeDecided.noteAdmitted(seat, now, isNew);
+      return;
+    }
     if (isNew) hybrid.addDemand(slot, limit, seat.check.cost);
     hybrid.noteAdmitted(slot, seat.check.cost);
     schedule.markDirty(slot, now);
@@ -123,16 +144,29 @@ export class Accounts {
   noteDenied(seat: Seat, now: InstantUs, isNew: boolean): void {
     const { cost } = seat.check;
     if (seat.footing === "sole" || seat.slot < 0 || cost === 0 || cost > seat.limit.burst) return;
-    const { hybrid, schedule } = this.#parts;
+    const { hybrid, schedule, storeDecided } = this.#parts;
+    if (isStoreDecided(seat)) {
+      storeDecided.noteDenied(seat, now, isNew);
+      return;
+    }
     if (isNew) hybrid.addDemand(seat.slot, seat.limit, cost);
     if (seat.footing !== "hybrid") return;
     hybrid.noteRefused(seat.slot, cost, now);
     schedule.triggerDenied(seat.slot, now);
   }
 
-  /** The check waits for the store; its row goes into the next batch. */
-  noteHeld(seat: Seat): void {
-    this.#parts.hybrid.addDemand(seat.slot, seat.limit, seat.check.cost);
+  /**
+   * The check waits for the store; its row goes into the next batch or call.
+   *
+   * @param cost - What the check asks of this row in all; it may name a key twice.
+   */
+  hold(held: HeldCheck, seat: Seat, cost: Tokens, now: InstantUs): void {
+    if (isStoreDecided(seat)) {
+      this.#parts.storeDecided.hold(held, seat, cost, now);
+      return;
+    }
+    this.#parts.held.awaitReconcile(held, seat.slot, cost);
+    this.#parts.hybrid.addDemand(seat.slot, seat.limit, cost);
     this.#parts.schedule.markDue(seat.slot);
   }
 
@@ -143,6 +177,10 @@ export class Accounts {
     if (cost === 0 || seat.slot < 0) return;
     if (seat.footing === "sole") {
       spendExact(table, seat.slot, seat.limit, cost);
+      return;
+    }
+    if (isStoreDecided(seat)) {
+      this.#parts.storeDecided.charge(seat, now);
       return;
     }
     if (seat.footing !== "hybrid") fallback.spend(seat.slot, cost);
@@ -162,6 +200,11 @@ export class Accounts {
       return seat.limit.fallback.policy === "local" ? "fallback" : seat.limit.fallback.policy;
     }
     const isSettling = seat.slot >= 0 && ((table.flags[seat.slot] as number) & FALLBACK) !== 0;
+    const { mode } = seat.limit;
+    if (mode === "leased" || mode === "exact") {
+      if (isSettling) this.#parts.storeDecided.recover(seat.slot, now);
+      return mode;
+    }
     return isSettling ? "fallback" : "hybrid";
   }
 
@@ -185,18 +228,21 @@ export class Accounts {
     const pods = fleet.pods(limit.fallback.maxPods);
     const hasCold = fleet.joined && !isCrowded && seat.footing === "hybrid";
     hybrid.open(slot, limit, pods, hasCold ? Math.floor(coldTokens(limit) / pods) : 0, now);
-    if (seat.footing === "hybrid") return;
+    if (seat.footing === "hybrid" || isStoreDecided(seat)) return;
     const podsAlone = fleet.podsWhenIsolated(limit.fallback.maxPods);
     if (isCrowded) fallback.fill(slot, podsAlone, 0, now);
     else fallback.open(slot, podsAlone, fixedDraw(podId, seat.check.key), now);
   }
 
   #makeRoom(now: InstantUs): boolean {
-    const { table, link, sole } = this.#parts;
+    const { table, link, sole, calls } = this.#parts;
     const victim = table.victim();
     if (victim === undefined) return false;
     if (now - (table.cells[table.at(victim) + USED_AT] as number) < IDLE_US) this.#crowdedAt = now;
-    if (!sole) link.orphan(victim, now);
+    if (!sole) {
+      link.orphan(victim, now);
+      calls.forget(victim);
+    }
     table.remove(victim);
     table.evicted += 1;
     return true;
@@ -217,11 +263,29 @@ export class Accounts {
       const alone = fallbackRate(limit, fleet.podsWhenIsolated(limit.fallback.maxPods));
       const doubt = health.doubt(lane, limit, now);
       hybrid.touch(slot, now, rate + (Math.min(rate, alone) - rate) * doubt);
+    } else if (isStoreDecided(seat)) {
+      table.cells[table.at(slot) + USED_AT] = now;
     } else if (footing === "fallback" || footing === "open") {
       const isIsolated = health.tier(schedule.laneOf(slot), limit, now) === 2;
-      if (isIsolated) fallback.enter(slot, fleet.podsWhenIsolated(limit.fallback.maxPods), now);
+      const pods = fleet.podsWhenIsolated(limit.fallback.maxPods);
+      const isEntering = isIsolated && ((table.flags[slot] as number) & FALLBACK) === 0;
+      if (isEntering && limit.mode !== "hybrid") this.#enterFromStore(seat, pods, now);
+      else if (isIsolated) fallback.enter(slot, pods, now);
       fallback.touch(slot, now);
     }
+  }
+
+  /** A leased or exact key starts its fallback from the level that the store last told. */
+  #enterFromStore(seat: Seat, pods: number, now: InstantUs): void {
+    const { fallback, storeDecided, podId, calls } = this.#parts;
+    const { limit, slot } = seat;
+    const asStored = { ...seat, footing: limit.mode === "leased" ? "leased" : "exact" } as Seat;
+    const level = Math.max(0, Math.min(limit.burst, storeDecided.estimate(asStored, now)));
+    const part = (limit.fallback.margin * level) / pods;
+    const isSmall = limit.fallback.margin * limit.burst < pods;
+    const draw = isSmall ? fixedDraw(podId, seat.check.key) : 0;
+    calls.returnLeases(slot);
+    fallback.begin(slot, pods, Math.min(part + draw, Math.max(1, part)), now);
   }
 
   #coversUnknown(seat: Seat): boolean {

@@ -7,6 +7,7 @@ import { cutRow } from "./hybrid-exchange.ts";
 import { ISOLATED_AT } from "./hybrid-row.ts";
 import type { Lane } from "./lane.ts";
 import type { RowSchedule } from "./row-schedule.ts";
+import type { StoreDecided } from "./store-decided.ts";
 import type { InstantUs } from "./units.ts";
 
 export interface BatchCutterParts {
@@ -14,6 +15,7 @@ export interface BatchCutterParts {
   readonly fallback: FallbackBuckets;
   readonly held: HeldChecks;
   readonly schedule: RowSchedule;
+  readonly storeDecided: StoreDecided;
 }
 
 export class BatchCutter {
@@ -75,7 +77,11 @@ export class BatchCutter {
     const { table, held, fallback } = this.#parts;
     const isolatedAt = table.cells[table.at(slot) + ISOLATED_AT] as number;
     const wasIsolated = ((table.flags[slot] as number) & FALLBACK) !== 0;
-    if (wasIsolated && lane.recoveredAt > isolatedAt) fallback.settle(slot, lane.outageUs, now);
+    if (wasIsolated && lane.recoveredAt > isolatedAt) {
+      const isPrepaid = table.limitOf(slot).mode !== "hybrid";
+      if (isPrepaid) this.#parts.storeDecided.recover(slot, now);
+      else fallback.settle(slot, lane.outageUs, now);
+    }
     const heldCost = held.costOf(slot);
     held.noteCut(slot);
     const terms = { now, rttUs: lane.rttUs, epoch: lane.epoch, heldCost, leaving: isLeaving };

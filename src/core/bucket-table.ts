@@ -41,7 +41,10 @@ export const DENIED = 64;
 /** The store has told about this key. */
 export const ANSWERED = 128;
 
-const PINNED = IN_FLIGHT | HELD;
+/** On the list of the keys that are to call the store, with checks that wait; not to be evicted. */
+export const CALLING = 256;
+
+const PINNED = IN_FLIGHT | HELD | CALLING;
 const CAPACITY_START = 256;
 
 export class BucketTable {
@@ -55,7 +58,7 @@ export class BucketTable {
   #rows = 0;
   #hand = 0;
   cells: Float64Array;
-  flags: Uint8Array;
+  flags: Uint16Array;
   evicted = 0;
 
   /** @param rowFields - Doubles per row, at least `EXACT_ROW`. */
@@ -65,7 +68,7 @@ export class BucketTable {
     this.#keysMax = keysMax;
     this.#capacity = Math.min(CAPACITY_START, keysMax);
     this.cells = new Float64Array(this.#capacity * rowFields);
-    this.flags = new Uint8Array(this.#capacity);
+    this.flags = new Uint16Array(this.#capacity);
   }
 
   get size(): number {
@@ -163,7 +166,7 @@ export class BucketTable {
       const cells = new Float64Array(this.#capacity * this.#rowFields);
       cells.set(this.cells);
       this.cells = cells;
-      const flags = new Uint8Array(this.#capacity);
+      const flags = new Uint16Array(this.#capacity);
       flags.set(this.flags);
       this.flags = flags;
     }

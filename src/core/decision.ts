@@ -18,8 +18,15 @@ export type Source = "local" | "store" | "fallback";
  *
  * `limit_exceeded`: not now, but after `retryAfterUs`. `cost_exceeds_burst`: never, the bucket
  * cannot hold that many tokens. `store_unavailable`: the limit is `closed` and the store is away.
+ * `store_timeout`: the store had to be asked and did not answer in time. `store_overloaded`: too many
+ * checks wait for it already.
  */
-export type DenyReason = "limit_exceeded" | "cost_exceeds_burst" | "store_unavailable";
+export type DenyReason =
+  | "limit_exceeded"
+  | "cost_exceeds_burst"
+  | "store_unavailable"
+  | "store_timeout"
+  | "store_overloaded";
 
 export interface Decision {
   readonly limit: Limit;

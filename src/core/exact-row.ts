@@ -73,6 +73,12 @@ export function rescaleExact(
   to: BucketShape,
   now: InstantUs,
 ): void {
+  const isSame =
+    from.refill === to.refill &&
+    from.period === to.period &&
+    from.tickUs === to.tickUs &&
+    from.burst === to.burst;
+  if (isSame) return;
   const at = table.at(slot);
   table.cells[at + DEFICIT] = reshaped(from, to, deficitAt(table, slot));
   table.cells[at + DEFICIT_TICKS] = toTicks(to, now);

@@ -13,7 +13,7 @@ import {
   UNREPORTED,
 } from "./hybrid-row.ts";
 import type { BucketShape, Limit } from "./limit.ts";
-import type { DurationUs, InstantUs, Tokens } from "./units.ts";
+import { type DurationUs, type InstantUs, type Tokens, US_PER_SECOND } from "./units.ts";
 
 /** Shapes kept at most; there is one per limit and count of pods. */
 const SHAPES_MAX = 1_000;
@@ -47,11 +47,15 @@ export class FallbackBuckets {
     this.fill(slot, pods, held, now);
   }
 
+  /** Puts the row under a bucket that starts with so many tokens. */
+  begin(slot: number, pods: number, tokens: number, now: InstantUs): void {
+    this.#table.cells[this.#table.at(slot) + ISOLATED_AT] = now;
+    this.fill(slot, pods, tokens, now);
+  }
+
   /** Puts a row that the pod has never tracked under a bucket that counts as full. */
   open(slot: number, pods: number, draw: number, now: InstantUs): void {
-    const at = this.#table.at(slot);
-    this.#table.cells[at + ISOLATED_AT] = now;
-    this.fill(slot, pods, fallbackStart(this.#table.limitOf(slot), pods, draw), now);
+    this.begin(slot, pods, fallbackStart(this.#table.limitOf(slot), pods, draw), now);
   }
 
   /** Fills the row's bucket with so many tokens. */
@@ -79,6 +83,20 @@ export class FallbackBuckets {
     spendExact(this.#table, slot, this.shapeOf(slot), cost);
     const at = this.#table.at(slot) + UNREPORTED;
     this.#table.cells[at] = (this.#table.cells[at] as number) + cost;
+  }
+
+  /**
+   * The same for a leased or exact limit, whose level the store keeps to itself: after an outage so
+   * long that the bucket has overflowed, what the fallback bucket has not regained is charged.
+   */
+  settlePrepaid(slot: number, outageUs: DurationUs, now: InstantUs): void {
+    const { cells } = this.#table;
+    const at = this.#table.at(slot);
+    const limit = this.#table.limitOf(slot);
+    if ((limit.rate * outageUs) / US_PER_SECOND <= limit.burst) return;
+    this.touch(slot, now);
+    const missing = Math.ceil(deficitAt(this.#table, slot) / this.shapeOf(slot).period);
+    cells[at + UNREPORTED] = Math.min(cells[at + UNREPORTED] as number, missing);
   }
 
   /** Takes off the report what need not be charged after an outage of this length; once. */

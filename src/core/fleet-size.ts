@@ -12,6 +12,9 @@ import type { DurationUs, InstantUs } from "./units.ts";
 const HOLD_US: DurationUs = 3_100_000;
 const PEAK_SPAN_US: DurationUs = 60_000_000;
 const PEAK_SPANS = 10;
+const RECONNECT_GRACE_US: DurationUs = 2_500_000;
+/** However many are silent, something is left for the rest. */
+const HOLD_MAX = 0.95;
 
 interface Count {
   readonly atUs: InstantUs;
@@ -28,6 +31,10 @@ export class FleetSize {
   #failures = 0;
   #failingSince: InstantUs = Number.POSITIVE_INFINITY;
 
+  #silent = 0;
+  /** When the store answered again after failures. */
+  #reconnectedAt: InstantUs = Number.NEGATIVE_INFINITY;
+
   get joined(): boolean {
     return this.#recent.length > 0;
   }
@@ -42,8 +49,16 @@ export class FleetSize {
     return this.#failures >= (this.joined ? 2 : 1);
   }
 
-  counted(now: InstantUs, pods: number): void {
+  /**
+   * The fleet was counted.
+   *
+   * @param silent - Pods among them that the store has not heard for a while: crashed, or cut off and
+   *   living on their fallback.
+   */
+  counted(now: InstantUs, pods: number, silent: number): void {
     const count = Math.max(1, Math.floor(pods));
+    if (this.#failures > 0) this.#reconnectedAt = now;
+    this.#silent = Math.max(0, Math.floor(silent));
     if (this.#lastAt !== undefined && this.#failures === 0) {
       this.#connectedUs += Math.max(0, now - this.#lastAt);
     }
@@ -70,6 +85,17 @@ export class FleetSize {
   podsWhenIsolated(assumed: number): number {
     if (!this.joined) return assumed;
     return this.#peaks.reduce((most, pods) => Math.max(most, pods), this.pods(assumed));
+  }
+
+  /**
+   * Part of the refill that the connected pods must leave to those that are cut off, so that the fleet
+   * as a whole keeps the limit: margin * silent / pods. None shortly after this pod's own
+   * connection came back, when the others may look silent only because all were.
+   */
+  hold(now: InstantUs, margin: number): number {
+    if (this.#silent === 0 || now - this.#reconnectedAt < RECONNECT_GRACE_US) return 0;
+    const pods = this.podsWhenIsolated(1);
+    return Math.min(HOLD_MAX, (margin * Math.min(this.#silent, pods - 1)) / pods);
   }
 
   #notePeak(now: InstantUs, count: number): void {

@@ -1,13 +1,19 @@
 /**
  * Checks that wait for the store: a pod that cannot cover a cost, but believes that the store can,
- * holds the check until a reply to a batch that was cut after the check came, and no longer than the
- * decision timeout.
+ * holds the check until a reply to something that was sent after the check came, and no longer than
+ * the decision timeout.
  */
 import type { Check } from "./decision.ts";
+import type { LeaseSpend } from "./lease-account.ts";
 import type { InstantUs, Tokens } from "./units.ts";
 
 /** Most checks held at once; beyond it a check is decided by what the pod has. */
 const HELD_MAX = 1_000;
+
+/** Tokens that the store let through for one check: a take, or a spend of a fresh lease. */
+export type Grant =
+  | { readonly kind: "take"; readonly cost: Tokens; readonly takenAt: InstantUs }
+  | { readonly kind: "lease"; readonly spend: LeaseSpend };
 
 export interface HeldCheck {
   readonly id: number;
@@ -17,6 +23,10 @@ export interface HeldCheck {
   readonly asked: ReadonlySet<number>;
   /** Rows whose reply is still to come. */
   readonly waitsFor: Set<number>;
+  /** Rows that let the check through in the store. */
+  readonly grants: Map<number, Grant>;
+  /** Answered; what comes for it now is too late. */
+  isDone: boolean;
 }
 
 interface Waiting {
@@ -28,6 +38,7 @@ interface Waiting {
 
 export class HeldChecks {
   readonly #byId = new Map<number, HeldCheck>();
+  /** Checks that wait for a reconcile of the row; those that wait for a call are queued there. */
   readonly #bySlot = new Map<number, Waiting[]>();
   #lastId = 0;
 
@@ -41,29 +52,36 @@ export class HeldChecks {
     return Number.POSITIVE_INFINITY;
   }
 
-  hold(
-    checks: readonly Check[],
-    slots: ReadonlyMap<number, Tokens>,
-    deadline: InstantUs,
-  ): HeldCheck {
+  /** @param slots - Every row that the check waits for. */
+  hold(checks: readonly Check[], slots: Iterable<number>, deadline: InstantUs): HeldCheck {
     this.#lastId += 1;
-    const asked = new Set(slots.keys());
-    const held = { id: this.#lastId, checks, deadline, asked, waitsFor: new Set(asked) };
+    const asked = new Set(slots);
+    const held: HeldCheck = {
+      id: this.#lastId,
+      checks,
+      deadline,
+      asked,
+      waitsFor: new Set(asked),
+      grants: new Map(),
+      isDone: false,
+    };
     this.#byId.set(held.id, held);
-    for (const [slot, cost] of slots) {
-      const queue = this.#bySlot.get(slot);
-      const waiting = { held, cost, isCut: false };
-      if (queue === undefined) this.#bySlot.set(slot, [waiting]);
-      else queue.push(waiting);
-    }
     return held;
+  }
+
+  /** The check waits for the next reconcile of the row. */
+  awaitReconcile(held: HeldCheck, slot: number, cost: Tokens): void {
+    const queue = this.#bySlot.get(slot);
+    const waiting = { held, cost, isCut: false };
+    if (queue === undefined) this.#bySlot.set(slot, [waiting]);
+    else queue.push(waiting);
   }
 
   isWaitedFor(slot: number): boolean {
     return this.#bySlot.has(slot);
   }
 
-  /** Sum of the costs that wait for the row. */
+  /** Sum of the costs that wait for a reconcile of the row. */
   costOf(slot: number): Tokens {
     return (this.#bySlot.get(slot) ?? []).reduce((sum, { cost }) => sum + cost, 0);
   }
@@ -73,19 +91,22 @@ export class HeldChecks {
   }
 
   /**
-   * The row was told about. @returns The checks that now have all they waited for, oldest first,
-   * no longer held.
+   * The row was told about by a reconcile. @returns The checks that now have all they waited for,
+   * oldest first, no longer held.
    */
   heard(slot: number): HeldCheck[] {
-    const ready: HeldCheck[] = [];
-    for (const { held, isCut } of this.#bySlot.get(slot) ?? []) {
-      if (!isCut) continue;
-      held.waitsFor.delete(slot);
-      if (held.waitsFor.size === 0) ready.push(held);
-    }
+    const cut = (this.#bySlot.get(slot) ?? []).filter((waiting) => waiting.isCut);
     this.#forget(slot, (waiting) => waiting.isCut);
-    for (const held of ready) this.#byId.delete(held.id);
-    return ready;
+    return cut.filter(({ held }) => this.arrived(held, slot)).map(({ held }) => held);
+  }
+
+  /** One of the rows was heard. @returns Whether the check has all it waited for. */
+  arrived(held: HeldCheck, slot: number): boolean {
+    held.waitsFor.delete(slot);
+    if (held.isDone || held.waitsFor.size > 0) return false;
+    held.isDone = true;
+    this.#byId.delete(held.id);
+    return true;
   }
 
   /** Checks whose time is up, oldest first, no longer held. */
@@ -96,6 +117,7 @@ export class HeldChecks {
       late.push(held);
     }
     for (const held of late) {
+      held.isDone = true;
       this.#byId.delete(held.id);
       for (const slot of held.waitsFor) {
         this.#forget(slot, (waiting) => waiting.held === held);
@@ -105,7 +127,9 @@ export class HeldChecks {
   }
 
   #forget(slot: number, isDone: (waiting: Waiting) => boolean): void {
-    const rest = (this.#bySlot.get(slot) ?? []).filter((waiting) => !isDone(waiting));
+    const queue = this.#bySlot.get(slot);
+    if (queue === undefined) return;
+    const rest = queue.filter((waiting) => !isDone(waiting));
     if (rest.length === 0) this.#bySlot.delete(slot);
     else this.#bySlot.set(slot, rest);
   }

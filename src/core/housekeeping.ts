@@ -2,6 +2,7 @@
 import {
   type Book,
   type BucketTable,
+  CALLING,
   DEFICIT,
   DEFICIT_TICKS,
   DUE,
@@ -17,6 +18,8 @@ import type { FleetSize } from "./fleet-size.ts";
 import type { HybridBuckets } from "./hybrid.ts";
 import { IN_FLIGHT_TOKENS, LEVEL, SHARE, UNREPORTED } from "./hybrid-row.ts";
 import type { Limit } from "./limit.ts";
+import type { RowSchedule } from "./row-schedule.ts";
+import type { StoreCalls } from "./store-calls.ts";
 import type { LimitFigures } from "./tally.ts";
 import { type DurationUs, type InstantUs, US_PER_MS, US_PER_SECOND } from "./units.ts";
 
@@ -32,6 +35,8 @@ export interface HousekeepingParts {
   readonly hybrid: HybridBuckets;
   readonly fallback: FallbackBuckets;
   readonly fleet: FleetSize;
+  readonly schedule: RowSchedule;
+  readonly calls: StoreCalls;
 }
 
 export class Housekeeping {
@@ -60,8 +65,18 @@ export class Housekeeping {
       const isAlone = ((this.#parts.table.flags[slot] as number) & FALLBACK) !== 0;
       if (isAlone) this.#parts.fallback.relimit(slot, to, now);
       else this.#parts.hybrid.relimit(slot, from, to, now);
+      if (from.mode !== to.mode) this.#leaveMode(slot, from);
     }
     this.#parts.table.setLimit(slot, to);
+  }
+
+  /** The old mode tells its last: stock and leases go back, what was spent is reported. */
+  #leaveMode(slot: number, from: Limit): void {
+    const { hybrid, schedule, calls } = this.#parts;
+    if (from.mode === "leased") calls.returnLeases(slot);
+    if (from.mode !== "hybrid") return;
+    hybrid.release(slot);
+    schedule.markDue(slot);
   }
 
   /** Forgets rows that have been idle and have nothing to tell, one part of the table at a time. */
@@ -72,8 +87,9 @@ export class Housekeeping {
     for (let step = 0; step < steps; step += 1) {
       const slot = this.#sweepFrom;
       this.#sweepFrom = slot + 1 >= rows ? 0 : slot + 1;
-      if (this.#parts.table.isLive(slot) && this.#isForgettable(slot, now))
-        this.#parts.table.remove(slot);
+      if (!this.#parts.table.isLive(slot) || !this.#isForgettable(slot, now)) continue;
+      this.#parts.calls.forget(slot);
+      this.#parts.table.remove(slot);
     }
   }
 
@@ -86,7 +102,9 @@ export class Housekeeping {
       return refilled(shape, cells[at + DEFICIT] as number, since) === 0;
     }
     const flags = this.#parts.table.flags[slot] as number;
-    if ((flags & (DUE | IN_FLIGHT | HELD)) !== 0 || cells[at + UNREPORTED] !== 0) return false;
+    const busy = DUE | IN_FLIGHT | HELD | CALLING;
+    if ((flags & busy) !== 0 || this.#parts.calls.holdsLease(slot)) return false;
+    if (cells[at + UNREPORTED] !== 0) return false;
     if (now - (cells[at + USED_AT] as number) <= IDLE_US) return false;
     // A fallback bucket that is forgotten would come back full.
     return (flags & FALLBACK) === 0 || this.#parts.fallback.wouldBeFull(slot, now);

@@ -3,7 +3,7 @@
  * makes of the row. The store's side is `lua/reconcile.lua`.
  */
 import { ANSWERED, type BucketTable, DENIED } from "./bucket-table.ts";
-import { ENTRY, REPLY } from "./exchange.ts";
+import { ENTRY, ENTRY_FIELDS, REPLY } from "./exchange.ts";
 import { coldTokens, flowMax } from "./hybrid.ts";
 import {
   ASKED_AT,
@@ -20,6 +20,7 @@ import {
   IN_FLIGHT_TOKENS,
   LEVEL,
   OWN_DEMAND,
+  REGISTERED,
   RELEASED,
   REPLIED_AT,
   SHARE,
@@ -30,11 +31,9 @@ import {
   WANT,
   WANT_AT,
 } from "./hybrid-row.ts";
-import type { Limit } from "./limit.ts";
+import { type Limit, lostPart } from "./limit.ts";
 import { type DurationUs, type InstantUs, type Tokens, US_PER_SECOND } from "./units.ts";
 
-/** Level that a key starts with after the store lost its data, as a part of the burst. */
-const LOST_PART = 0.1;
 /** A refused cost is asked for during this many intervals. */
 const WANT_INTERVALS = 5;
 
@@ -97,6 +96,14 @@ export function orphanEntry(
   out[ENTRY.ownDemand] = cells[at + OWN_DEMAND] as number;
 }
 
+/** A report of nothing but consumption, for a key whose row may be gone. */
+export function bareEntry(limit: Limit, consumed: Tokens): Float64Array {
+  const out = new Float64Array(ENTRY_FIELDS);
+  writeLimit(limit, out, 0);
+  out[ENTRY.consumed] = consumed;
+  return out;
+}
+
 /** What one entry of a reply is applied with. */
 export interface ReplyTerms {
   readonly now: InstantUs;
@@ -105,8 +112,8 @@ export interface ReplyTerms {
   /** Store time of the reply. */
   readonly storeNow: InstantUs;
   readonly epoch: number;
-  /** The lane's data was lost since this key was last told about. */
-  readonly epochChanged: boolean;
+  /** The store had applied the batch before. */
+  readonly duplicate: boolean;
   /** The reply came too late, or for another state of the key: take note, but use no grant. */
   readonly late: boolean;
 }
@@ -125,11 +132,15 @@ export function applyReply(
   const at = table.at(slot);
   const limit = table.limitOf(slot);
   const granted = reply[replyBase + REPLY.granted] as number;
+  const knownEpoch = cells[at + EPOCH] as number;
   cells[at + IN_FLIGHT_TOKENS] = 0;
-  cells[at + OWN_DEMAND] = terms.epochChanged
-    ? (sent[sentBase + ENTRY.demand] as number)
-    : (reply[replyBase + REPLY.ownDemand] as number);
+  // After a data loss every pod would believe that all demand is its own.
+  cells[at + OWN_DEMAND] =
+    knownEpoch !== 0 && knownEpoch !== terms.epoch
+      ? (sent[sentBase + ENTRY.demand] as number)
+      : (reply[replyBase + REPLY.ownDemand] as number);
   cells[at + REPLIED_AT] = terms.storeNow;
+  cells[at + REGISTERED] = terms.duplicate ? 0 : 1;
   cells[at + EPOCH] = terms.epoch;
   cells[at + ASKED_AT] = terms.sentAt;
   table.flags[slot] = (table.flags[slot] as number) | ANSWERED;
@@ -169,7 +180,23 @@ function writeReport(
   out: Float64Array,
   base: number,
 ): void {
-  const heardBefore = (cells[at + REPLIED_AT] as number) !== 0;
+  writeLimit(limit, out, base);
+  out[base + ENTRY.consumed] = cells[at + UNREPORTED] as number;
+  out[base + ENTRY.demand] = cells[at + DEMAND] as number;
+  out[base + ENTRY.elapsedSeconds] =
+    Math.max(0, now - (cells[at + CUT_AT] as number)) / US_PER_SECOND;
+  // What is taken back from no slot lapses there by itself; from a wrong one it would hide the stock
+  // of other pods.
+  out[base + ENTRY.registered] =
+    cells[at + REGISTERED] === 1
+      ? (cells[at + SPENT] as number) +
+        (cells[at + RELEASED] as number) +
+        (cells[at + STOCK] as number)
+      : 0;
+  out[base + ENTRY.repliedAt] = cells[at + REPLIED_AT] as number;
+}
+
+function writeLimit(limit: Limit, out: Float64Array, base: number): void {
   out[base + ENTRY.refill] = limit.refill;
   out[base + ENTRY.period] = limit.period;
   out[base + ENTRY.tickUs] = limit.tickUs;
@@ -177,17 +204,7 @@ function writeReport(
   out[base + ENTRY.intervalSeconds] = limit.intervalUs / US_PER_SECOND;
   out[base + ENTRY.maxDebt] = limit.maxDebt;
   out[base + ENTRY.cold] = coldTokens(limit);
-  out[base + ENTRY.lost] = LOST_PART;
-  out[base + ENTRY.consumed] = cells[at + UNREPORTED] as number;
-  out[base + ENTRY.demand] = cells[at + DEMAND] as number;
-  out[base + ENTRY.elapsedSeconds] =
-    Math.max(0, now - (cells[at + CUT_AT] as number)) / US_PER_SECOND;
-  out[base + ENTRY.registered] = heardBefore
-    ? (cells[at + SPENT] as number) +
-      (cells[at + RELEASED] as number) +
-      (cells[at + STOCK] as number)
-    : 0;
-  out[base + ENTRY.repliedAt] = cells[at + REPLIED_AT] as number;
+  out[base + ENTRY.lost] = lostPart(limit);
 }
 
 function wanted(cells: Float64Array, at: number, limit: Limit, terms: CutTerms): Tokens {

@@ -241,6 +241,8 @@ export class HybridBuckets {
 
   /** Puts the row under changed numbers: the rate is scaled, and stock when the burst shrinks. */
   relimit(slot: number, from: Limit, to: Limit, now: InstantUs): void {
+    if (from.rate === to.rate && from.burst === to.burst && from.intervalUs === to.intervalUs)
+      return;
     const { cells } = this.#table;
     const at = this.#table.at(slot);
     this.touch(slot, now, this.flowRate(slot));
@@ -255,6 +257,14 @@ export class HybridBuckets {
     const kept = Math.floor(stock * Math.min(1, ratio));
     cells[at + RELEASED] = (cells[at + RELEASED] as number) + stock - kept;
     cells[at + STOCK] = kept;
+  }
+
+  /** Gives all stock back with the next report. */
+  release(slot: number): void {
+    const { cells } = this.#table;
+    const at = this.#table.at(slot);
+    cells[at + RELEASED] = (cells[at + RELEASED] as number) + (cells[at + STOCK] as number);
+    cells[at + STOCK] = 0;
   }
 
   #answered(slot: number): boolean {

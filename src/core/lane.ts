@@ -10,6 +10,7 @@
  * is not isolated).
  */
 import type { Batch } from "./exchange.ts";
+import { Journal } from "./journal.ts";
 import type { Limit } from "./limit.ts";
 import { SlotQueue } from "./slot-queue.ts";
 import { type DurationUs, type InstantUs, US_PER_MS, US_PER_SECOND } from "./units.ts";
@@ -59,6 +60,10 @@ export class Lane {
   /** First send of the unanswered batch; Infinity when all is answered. */
   unansweredSince: InstantUs = Number.POSITIVE_INFINITY;
   lastReplyAt: InstantUs = Number.NEGATIVE_INFINITY;
+  /** Sent at, of the first call of those that brought no reply since the last one that did. */
+  callsLostSince: InstantUs = Number.POSITIVE_INFINITY;
+  /** When to ask again whether the store is there, while calls are being lost. */
+  probeAt: InstantUs = Number.POSITIVE_INFINITY;
   /** The last outage that made the pod isolated: how long, and when it ended. */
   outageUs: DurationUs = 0;
   recoveredAt: InstantUs = Number.NEGATIVE_INFINITY;
@@ -66,6 +71,7 @@ export class Lane {
   recovering = false;
   quietUntil: InstantUs = Number.NEGATIVE_INFINITY;
   epoch = 0;
+  readonly journal: Journal = new Journal();
   rttUs: DurationUs = RTT_START_US;
   #seq = 0;
   #heardAt: InstantUs = 0;
@@ -79,6 +85,11 @@ export class Lane {
     return this.due.length + this.urgent.length + this.orphans.length > 0;
   }
 
+  /** Since when the store owes this lane an answer; Infinity when it owes none. */
+  get silentSince(): InstantUs {
+    return Math.min(this.unansweredSince, this.callsLostSince);
+  }
+
   nextSeq(): number {
     this.#seq += 1;
     return this.#seq;
@@ -90,7 +101,12 @@ export class Lane {
   }
 
   /** Marks the batch as sent now and dresses it with a fresh header. */
-  send(now: InstantUs, pods: number, commandTimeoutUs: DurationUs): Batch | undefined {
+  send(
+    now: InstantUs,
+    pods: number,
+    hold: number,
+    commandTimeoutUs: DurationUs,
+  ): Batch | undefined {
     const { batch } = this;
     if (batch === undefined) return undefined;
     batch.sends += 1;
@@ -99,11 +115,9 @@ export class Lane {
     return {
       lane: this.index,
       seq: batch.seq,
-      epoch: this.epoch,
-      heardAtUs: this.#heardAt,
-      heardAgoUs: this.#heardAt === 0 ? 0 : now - this.#heardSentAt,
+      ...this.reference(now),
       pods,
-      hold: 0,
+      hold,
       limits: batch.limits,
       keys: batch.keys,
       entries: batch.entries,
@@ -117,7 +131,7 @@ export class Lane {
    * @param draw - Uniform in [0, 1).
    */
   pause(now: InstantUs, intervalUs: DurationUs, commandTimeoutUs: DurationUs, draw: number): void {
-    const isolated = now - this.unansweredSince >= STALE_US;
+    const isolated = now - this.silentSince >= STALE_US;
     const most = Math.min(this.patienceUs(commandTimeoutUs), intervalUs);
     this.phase = "pausing";
     this.actAt = now + (isolated ? RESEND_PAUSE_MAX_US * (0.5 + draw / 2) : most * draw);
@@ -130,18 +144,33 @@ export class Lane {
     if (batch.sends === 1) {
       this.rttUs += RTT_GAIN * (Math.max(0, now - batch.firstSentAt) - this.rttUs);
     }
-    const silence = now - this.unansweredSince;
+    this.heard(now, batch.firstSentAt, storeNow, epoch);
+    this.free();
+    return batch;
+  }
+
+  /** The store answered, a batch or a call. @param sentAt - First send of what is answered. */
+  heard(now: InstantUs, sentAt: InstantUs, storeNow: InstantUs, epoch: number): void {
+    const silence = now - this.silentSince;
     if (silence >= STALE_US) {
       this.outageUs = silence;
       this.recoveredAt = now;
       this.recovering = true;
     }
-    this.#heardAt = storeNow;
-    this.#heardSentAt = batch.firstSentAt;
+    if (epoch !== this.epoch || storeNow >= this.#heardAt) {
+      this.#heardAt = storeNow;
+      this.#heardSentAt = sentAt;
+    }
     this.epoch = epoch;
     this.lastReplyAt = now;
-    this.free();
-    return batch;
+    this.callsLostSince = Number.POSITIVE_INFINITY;
+    this.probeAt = Number.POSITIVE_INFINITY;
+  }
+
+  /** What the store needs to tell a step of its clock from time. */
+  reference(now: InstantUs): Pick<Batch, "epoch" | "heardAtUs" | "heardAgoUs"> {
+    const heardAgoUs = this.#heardAt === 0 ? 0 : now - this.#heardSentAt;
+    return { epoch: this.epoch, heardAtUs: this.#heardAt, heardAgoUs };
   }
 
   free(): void {

@@ -19,7 +19,7 @@ export interface Fallback {
   readonly maxPods: number;
 }
 
-/** How the limit is kept. `auto` is resolved before a limit reaches the engine. */
+/** How a limit is kept; see docs/design.md. */
 export type Mode = "hybrid" | "leased" | "exact";
 
 /** What a denied check does to a bucket that it asked: nothing, or it spends the cost anyway. */
@@ -42,7 +42,14 @@ export interface BucketShape {
 export interface Limit extends BucketShape {
   readonly name: string;
   readonly rate: TokensPerSecond;
-  readonly mode: Mode;
+  /** `auto` is resolved by the engine, by the size of the fleet. */
+  readonly mode: Mode | "auto";
+  /** Configured as leased or exact: nothing is given away after a data loss either. */
+  readonly isStrict: boolean;
+  /** Configured as `auto`: `mode` and `intervalUs` follow the size of the fleet. */
+  readonly isAuto: boolean;
+  /** `auto`: the over-admission bound it may accept, as a part of the burst. */
+  readonly tolerance: number;
   /** Reconcile interval of this limit. */
   readonly intervalUs: DurationUs;
   readonly fallback: Fallback;
@@ -63,11 +70,17 @@ export interface LimitSpec {
   /** The configured reconcile interval; the limit may need a shorter one. */
   readonly intervalUs: DurationUs;
   readonly fallback: Fallback;
-  readonly mode?: Mode;
+  /** Default `hybrid`. */
+  readonly mode?: Mode | "auto";
+  /** Default 0.5. */
+  readonly tolerance?: number;
   readonly shadow?: boolean;
   readonly onDeny?: OnDeny;
   readonly overrides?: ReadonlyMap<string, Limit>;
 }
+
+const TOLERANCE_DEFAULT = 0.5;
+const LOST_PART = 0.1;
 
 /** Products of the accounting stay below this, so that sums of two stay exact in a double. */
 const EXACT_MAX = 2 ** 52;
@@ -93,6 +106,7 @@ export function defineLimit(spec: LimitSpec): Limit {
   requirePositiveInteger("the span of a rate in microseconds", spec.spanUs);
   requirePositiveInteger("burst", spec.burst);
   const rate = (spec.tokens / spec.spanUs) * US_PER_SECOND;
+  const mode = spec.mode ?? "hybrid";
   const maxDebt = Math.max(spec.burst, Math.ceil(2 * rate));
   const shape = fitShape(spec.tokens, spec.spanUs, spec.burst, maxDebt);
   if (shape === undefined) {
@@ -108,8 +122,14 @@ export function defineLimit(spec: LimitSpec): Limit {
     ...shape,
     name: spec.name,
     rate,
-    mode: spec.mode ?? "hybrid",
-    intervalUs: Math.max(intervalFloorUs(rate), Math.min(spec.intervalUs, quarterBurstUs)),
+    mode,
+    isAuto: mode === "auto",
+    isStrict: mode === "leased" || mode === "exact",
+    tolerance: spec.tolerance ?? TOLERANCE_DEFAULT,
+    intervalUs:
+      mode === "hybrid"
+        ? Math.max(intervalFloorUs(rate), Math.min(spec.intervalUs, quarterBurstUs))
+        : spec.intervalUs,
     fallback: spec.fallback,
     shadow: spec.shadow ?? false,
     onDeny: spec.onDeny ?? "keep",
@@ -143,6 +163,14 @@ export function fitShape(
     }
   }
   return undefined;
+}
+
+/**
+ * Part of the burst that a key starts with after the store lost its data; a strict limit starts with
+ * nothing.
+ */
+export function lostPart(limit: Limit): number {
+  return limit.isStrict ? 0 : LOST_PART;
 }
 
 /** The limit that holds for one key: its override, else the limit itself. */

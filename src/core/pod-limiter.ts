@@ -12,26 +12,30 @@
  *      than now), and perform the effects that it returns.
  */
 import { Accounts } from "./accounts.ts";
-import { Books } from "./books.ts";
-import { BucketTable, EXACT_ROW } from "./bucket-table.ts";
-import { type Check, type Decision, undecided } from "./decision.ts";
+import { Books, type FleetModeTerms } from "./books.ts";
+import { type Book, BucketTable, EXACT_ROW } from "./bucket-table.ts";
+import type { Check, Decision } from "./decision.ts";
+import { DecisionDesk } from "./decision-desk.ts";
 import type { Effect, ExchangeTrouble, Held, MembershipView } from "./effect.ts";
 import { type BatchReply, REPLY_FIELDS } from "./exchange.ts";
 import { FallbackBuckets } from "./fallback-buckets.ts";
 import { FleetSize } from "./fleet-size.ts";
-import { type HeldCheck, HeldChecks } from "./held-checks.ts";
+import { HeldChecks } from "./held-checks.ts";
 import { Housekeeping } from "./housekeeping.ts";
 import { HybridBuckets } from "./hybrid.ts";
 import { HYBRID_ROW } from "./hybrid-row.ts";
 import { invariant } from "./invariant.ts";
 import { Lane } from "./lane.ts";
 import { type Limit, limitForKey } from "./limit.ts";
+import { bandOf, type LimitStanding, type ModeChoice, overAdmissionBound } from "./mode-choice.ts";
 import { RowSchedule } from "./row-schedule.ts";
-import { Seat } from "./seat.ts";
+import type { StoreCallReply } from "./store-call.ts";
+import { StoreCalls } from "./store-calls.ts";
+import { StoreDecided } from "./store-decided.ts";
 import { StoreHealth } from "./store-health.ts";
 import { StoreLink } from "./store-link.ts";
 import type { Figures, ReconcileCounts } from "./tally.ts";
-import type { DurationUs, InstantUs, Tokens } from "./units.ts";
+import type { DurationUs, InstantUs } from "./units.ts";
 import { Verdicts } from "./verdicts.ts";
 
 export interface PodLimiterOptions {
@@ -50,9 +54,6 @@ export interface PodLimiterOptions {
   readonly podId: string;
 }
 
-/** A check may name so many limits; seats for them are made once. */
-export const CHECKS_MAX = 16;
-
 export class PodLimiter {
   readonly #options: PodLimiterOptions;
   readonly #table: BucketTable;
@@ -62,10 +63,11 @@ export class PodLimiter {
   readonly #lanes: readonly Lane[];
   readonly #health: StoreHealth;
   readonly #link: StoreLink;
-  readonly #accounts: Accounts;
-  readonly #verdicts: Verdicts;
+  readonly #calls: StoreCalls;
+  readonly #desk: DecisionDesk;
   readonly #housekeeping: Housekeeping;
-  readonly #seats: readonly Seat[] = Array.from({ length: CHECKS_MAX }, () => new Seat());
+  #band: number;
+  #largeCosts: readonly string[] = [];
   readonly #reconciled: ReconcileCounts = {
     ok: 0,
     timeout: 0,
@@ -74,7 +76,6 @@ export class PodLimiter {
     malformed: 0,
     keys: 0,
   };
-  #answers: Effect[] = [];
 
   constructor(options: PodLimiterOptions, now: InstantUs) {
     this.#options = options;
@@ -87,57 +88,61 @@ export class PodLimiter {
     const held = this.#held;
     const health = new StoreHealth(lanes, fleet, commandTimeoutUs);
     const schedule = new RowSchedule(table, hybrid, held, lanes);
-    const parts = { table, hybrid, fallback, held, lanes, schedule, health, commandTimeoutUs };
+    const { decisionTimeoutUs } = options;
+    const timeouts = { commandTimeoutUs, decisionTimeoutUs };
+    const pods = (): number => fleet.pods(this.#books.assumedPods);
+    const hold = (at: InstantUs): number => fleet.hold(at, this.#books.margin);
+    const calls = new StoreCalls({ table, held, schedule, lanes, ...timeouts, pods, hold });
+    const storeDecided = new StoreDecided({ table, fallback, schedule, health, calls });
+    schedule.inspectLease = (slot, at) => calls.inspect(slot, at);
+    const buckets = { table, hybrid, fallback, storeDecided };
+    const parts = { ...buckets, held, lanes, schedule, health, calls, commandTimeoutUs };
     const link = new StoreLink(parts);
     this.#table = table;
     this.#lanes = lanes;
     this.#health = health;
     this.#link = link;
-    this.#verdicts = new Verdicts({ ...parts, podId, fleet });
-    this.#accounts = new Accounts({ ...parts, sole, podId, fleet, link, verdicts: this.#verdicts });
+    this.#calls = calls;
+    const verdicts = new Verdicts({ ...parts, podId, fleet });
+    const accounts = new Accounts({ ...parts, sole, podId, fleet, link, verdicts });
+    const books = this.#books;
+    this.#desk = new DecisionDesk({ ...parts, ...timeouts, sole, books, accounts, verdicts });
     this.#housekeeping = new Housekeeping({ ...parts, sole, fleet }, now);
+    // Until the fleet is counted, limits are kept as a fleet of the assumed size would keep them.
+    const assumed = options.limits.map(({ fallback: { maxPods } }) => maxPods);
+    this.#band = bandOf(Math.max(1, ...assumed));
     this.configChanged(now, options.limits);
   }
 
   /** When `tick` has something to do; not later than now for at once, Infinity for never. */
   get wakeAt(): InstantUs {
-    if (this.#answers.length > 0) return Number.NEGATIVE_INFINITY;
-    return Math.min(this.#housekeeping.sweepAt, this.#held.nextDeadline, this.#link.wakeAt);
+    if (this.#desk.hasAnswers) return Number.NEGATIVE_INFINITY;
+    const storeAt = Math.min(this.#link.wakeAt, this.#calls.wakeAt);
+    return Math.min(this.#housekeeping.sweepAt, this.#held.nextDeadline, storeAt);
   }
 
   /** Decides all checks or none; see `Decider.decide`. @param checks - 1 to `CHECKS_MAX`. */
   decide(now: InstantUs, checks: readonly Check[]): readonly Decision[] | Held {
-    const isPassed = this.#attempt(now, checks);
-    if (!isPassed && this.#mayHold(now, checks.length)) return this.#hold(now, checks);
-    return this.#conclude(now, checks.length, isPassed, undefined, false);
+    return this.#desk.decide(now, checks);
   }
 
-  /**
-   * Debits or refunds unconditionally; see `Decider.report`.
-   *
-   * @param check - `cost` may be negative here.
-   */
+  /** Debits or, when the cost is negative, refunds unconditionally; see `Decider.report`. */
   report(now: InstantUs, check: Check): Decision {
-    const seat = this.#seats[0] as Seat;
-    const book = this.#books.of(check.limit);
-    // A refund needs a row as much as a debit does, so the seat is taken as for a cost of one.
-    this.#accounts.sit(seat, book, { ...check, cost: 1 }, now);
-    seat.check = check;
-    this.#accounts.charge(seat, now);
-    seat.check = { ...check, cost: 0 };
-    seat.passed = true;
-    return this.#verdicts.of(seat, now, false);
+    return this.#desk.report(now, check);
   }
 
   /** @param draw - A fresh number uniform in [0, 1) at each call. */
   tick(now: InstantUs, draw: () => number): Effect[] {
-    for (const held of this.#held.expired(now)) this.#settle(now, held, false);
-    const pods = this.#fleet.pods(this.#books.assumedPods);
-    const effects = this.#answers;
-    this.#answers = [];
+    for (const held of this.#held.expired(now)) this.#desk.settle(now, held, false);
+    const fleet = {
+      pods: this.#fleet.pods(this.#books.assumedPods),
+      hold: this.#fleet.hold(now, this.#books.margin),
+    };
+    const effects = this.#desk.takeAnswers();
     if (!this.#options.sole) {
-      for (const batch of this.#link.tick(now, pods, draw))
+      for (const batch of this.#link.tick(now, fleet, draw))
         effects.push({ kind: "exchange", batch });
+      for (const call of this.#calls.tick(now)) effects.push({ kind: "call", call });
     }
     if (now >= this.#housekeeping.sweepAt) this.#housekeeping.sweep(now);
     return effects;
@@ -148,8 +153,19 @@ export class PodLimiter {
     this.#reconciled.ok += 1;
     this.#reconciled.keys += reply.entries.length / REPLY_FIELDS;
     for (const held of this.#link.replied(now, this.#lane(lane), seq, reply)) {
-      this.#settle(now, held, true);
+      this.#desk.settle(now, held, true);
     }
+  }
+
+  /** A reply to the call `id`. */
+  callReplied(now: InstantUs, id: number, reply: StoreCallReply): void {
+    for (const held of this.#calls.replied(now, id, reply)) this.#desk.settle(now, held, true);
+  }
+
+  /** The call `id` failed; it is not tried again. */
+  callFailed(now: InstantUs, id: number, trouble: ExchangeTrouble): void {
+    this.#reconciled[trouble] += 1;
+    this.#calls.failed(now, id);
   }
 
   /** An exchange of the batch `seq` of `lane` failed; it will be tried again. */
@@ -160,7 +176,8 @@ export class PodLimiter {
 
   /** The fleet was counted (heartbeat answered, static configuration, ...). */
   membershipChanged(now: InstantUs, view: MembershipView): void {
-    this.#fleet.counted(now, view.pods);
+    this.#fleet.counted(now, view.pods, view.silent);
+    this.#follow(now, view.band ?? bandOf(view.pods), view.largeCosts ?? []);
     for (const lane of this.#lanes) {
       // A lane that gave up on a batch and has nothing to ask learns here that the store is back.
       if (lane.phase === "free" && !lane.hasDue) lane.free();
@@ -174,7 +191,41 @@ export class PodLimiter {
 
   /** Puts other limits in force; see docs/design.md for what happens to live buckets. */
   configChanged(now: InstantUs, limits: readonly Limit[]): void {
-    const removed = this.#books.replace(limits);
+    this.#putInForce(now, this.#books.resolve(this.#modeTerms(), limits));
+  }
+
+  /** Limits for which this pod lately saw a cost that is a large part of the burst. */
+  largeCosts(now: InstantUs): readonly string[] {
+    return this.#desk.largeCosts(now);
+  }
+
+  /** How a limit is kept now, why, and what that costs. */
+  standing(limit: Limit): LimitStanding {
+    const book = this.#books.of(limit);
+    const choice = this.#books.choiceOf(limit) as ModeChoice;
+    if (this.#options.sole) {
+      return { mode: "sole", reason: "one pod without a store", intervalUs: 0, boundTokens: 0 };
+    }
+    const pods = this.#fleet.pods(this.#books.assumedPods);
+    const boundTokens = overAdmissionBound(book.limit, choice, pods);
+    return { ...choice, boundTokens };
+  }
+
+  /** The fleet's size or its costs may ask for other modes. */
+  #follow(now: InstantUs, band: number, largeCosts: readonly string[]): void {
+    const isSame = band === this.#band && largeCosts.join() === this.#largeCosts.join();
+    if (isSame) return;
+    this.#band = band;
+    this.#largeCosts = largeCosts;
+    this.#putInForce(now, this.#books.resolve(this.#modeTerms()));
+  }
+
+  #modeTerms(): FleetModeTerms {
+    const { decisionTimeoutUs } = this.#options;
+    return { band: this.#band, largeCosts: this.#largeCosts, decisionTimeoutUs };
+  }
+
+  #putInForce(now: InstantUs, removed: readonly Book[]): void {
     for (const book of this.#books.all()) {
       for (const [key, slot] of book.slots) {
         this.#housekeeping.relimit(slot, limitForKey(book.limit, key), now);
@@ -182,7 +233,10 @@ export class PodLimiter {
     }
     for (const book of removed) {
       for (const slot of [...book.slots.values()]) {
-        if (!this.#options.sole) this.#link.orphan(slot, now);
+        if (!this.#options.sole) {
+          this.#link.orphan(slot, now);
+          this.#calls.forget(slot);
+        }
         this.#table.remove(slot);
       }
     }
@@ -193,12 +247,14 @@ export class PodLimiter {
    * asked for. The caller ticks until `settled`, then leaves the membership.
    */
   beginLeave(_now: InstantUs): void {
-    if (!this.#options.sole) this.#link.beginLeave();
+    if (this.#options.sole) return;
+    this.#link.beginLeave();
+    this.#calls.beginLeave();
   }
 
   /** Nothing is unreported and no batch is unanswered. */
   get settled(): boolean {
-    return this.#options.sole || this.#link.isSettled;
+    return this.#options.sole || (this.#link.isSettled && this.#calls.isSettled);
   }
 
   figures(now: InstantUs): Figures {
@@ -213,83 +269,6 @@ export class PodLimiter {
       lostTokens: this.#link.lost,
       reconciled: { ...this.#reconciled },
     };
-  }
-
-  /** Takes from all accounts or from none. */
-  #attempt(now: InstantUs, checks: readonly Check[]): boolean {
-    let isPassed = true;
-    for (let i = 0; i < checks.length; i += 1) {
-      const seat = this.#seats[i] as Seat;
-      const check = checks[i] as Check;
-      this.#accounts.sit(seat, this.#books.of(check.limit), check, now);
-      seat.passed = this.#accounts.take(seat);
-      if (!seat.passed && !seat.limit.shadow) isPassed = false;
-    }
-    if (isPassed) return true;
-    // Backwards, because a check may name the same key twice.
-    for (let i = checks.length - 1; i >= 0; i -= 1) this.#accounts.undo(this.#seats[i] as Seat);
-    return false;
-  }
-
-  /** A check is held only if the store may change every answer that stands against it. */
-  #mayHold(now: InstantUs, count: number): boolean {
-    if (this.#options.sole || this.#held.isFull) return false;
-    for (let i = 0; i < count; i += 1) {
-      const seat = this.#seats[i] as Seat;
-      if (seat.passed || seat.limit.shadow) continue;
-      if (!this.#accounts.isWorthAsking(seat, now)) return false;
-    }
-    return true;
-  }
-
-  #hold(now: InstantUs, checks: readonly Check[]): Held {
-    const slots = new Map<number, Tokens>();
-    for (let i = 0; i < checks.length; i += 1) {
-      const seat = this.#seats[i] as Seat;
-      if (seat.passed || seat.limit.shadow) continue;
-      slots.set(seat.slot, (slots.get(seat.slot) ?? 0) + seat.check.cost);
-    }
-    const held = this.#held.hold([...checks], slots, now + this.#options.decisionTimeoutUs);
-    for (let i = 0; i < checks.length; i += 1) {
-      const seat = this.#seats[i] as Seat;
-      if (!seat.passed && !seat.limit.shadow) this.#accounts.noteHeld(seat);
-    }
-    return { held: held.id };
-  }
-
-  /** Decides a check that was held, by a reply or because its time is up. */
-  #settle(now: InstantUs, held: HeldCheck, byStore: boolean): void {
-    const checks = held.checks.filter((check) => this.#books.has(check.limit));
-    const isPassed = this.#attempt(now, checks);
-    const decisions = this.#conclude(now, checks.length, isPassed, held.asked, byStore);
-    // A limit that a reload removed while the check was held stands against nothing any more.
-    const all = held.checks.map(
-      (check) => decisions[checks.indexOf(check)] ?? undecided(check.limit),
-    );
-    this.#answers.push({ kind: "answer", held: held.id, decisions: all });
-  }
-
-  /** Notes the outcome with every account, counts it, and words the answers. */
-  #conclude(
-    now: InstantUs,
-    count: number,
-    isPassed: boolean,
-    asked: ReadonlySet<number> | undefined,
-    byStore: boolean,
-  ): Decision[] {
-    const decisions: Decision[] = [];
-    for (let i = 0; i < count; i += 1) {
-      const seat = this.#seats[i] as Seat;
-      const isNew = asked === undefined || !asked.has(seat.slot);
-      if (!seat.passed) this.#accounts.noteDenied(seat, now, isNew);
-      else if (isPassed) this.#accounts.noteAdmitted(seat, now, isNew);
-      const decision = this.#verdicts.of(seat, now, byStore);
-      // What passed but was undone by another limit was neither admitted nor denied here.
-      const isCounted = seat.check.cost > 0 && (isPassed || !seat.passed);
-      if (isCounted) seat.book.tally.count(decision, seat.check.cost);
-      decisions.push(decision);
-    }
-    return decisions;
   }
 
   #lane(index: number): Lane {

@@ -13,8 +13,6 @@ const LATE_INTERVALS = 5;
 /** The circumstances under which a reply was heard. */
 export interface ReplyWhen {
   readonly now: InstantUs;
-  /** The lane's data was lost since its last reply. */
-  readonly epochChanged: boolean;
   /** When the lane had last recovered, before this reply. */
   readonly recoveredBefore: InstantUs;
   readonly isLeaving: boolean;
@@ -50,7 +48,8 @@ export class ReplyApplier {
     const age = now - batch.firstSentAt;
     const wasIsolated = ((table.flags[slot] as number) & FALLBACK) !== 0;
     const isStale = wasIsolated && (batch.cutAt <= when.recoveredBefore || age >= STALE_US);
-    const late = isStale || age > LATE_INTERVALS * table.limitOf(slot).intervalUs;
+    const isOtherMode = table.limitOf(slot).mode !== "hybrid";
+    const late = isOtherMode || isStale || age > LATE_INTERVALS * table.limitOf(slot).intervalUs;
     table.flags[slot] = (table.flags[slot] as number) & ~IN_FLIGHT;
     if (wasIsolated) {
       // The time since was the fallback bucket's; flow begins anew with this reply.
@@ -71,7 +70,7 @@ export class ReplyApplier {
       sentAt: batch.firstSentAt,
       storeNow: reply.nowUs,
       epoch: reply.epoch,
-      epochChanged: when.epochChanged,
+      duplicate: reply.duplicate,
       late: late || when.isLeaving,
     };
     applyReply(

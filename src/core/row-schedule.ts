@@ -25,6 +25,8 @@ export class RowSchedule {
   readonly #lanes: readonly Lane[];
   readonly #cadences = new Map<DurationUs, Cadence>();
   #longestIntervalUs: DurationUs = 0;
+  /** Looks at the leases of a row. @returns Whether to look again. */
+  inspectLease: (slot: number, now: InstantUs) => boolean = () => false;
   /** A row became due in a lane that may be able to send at once. */
   isEager = false;
 
@@ -112,8 +114,10 @@ export class RowSchedule {
       (isDenied && sinceCut >= DENIED_PART * intervalUs) ||
       unreported >= Math.max(1, Math.min((cells[at + CREDIT] as number) / 2, flow)) ||
       (unreported !== 0 && sinceCut >= PATIENT_INTERVALS * intervalUs);
+    const hasLease = this.inspectLease(slot, now);
     if (isDue) this.markDue(slot);
     else if (unreported !== 0 || isDenied) this.markDirty(slot, now);
+    if (hasLease) this.markDirty(slot, now);
   }
 
   #cadence(intervalUs: DurationUs, now: InstantUs): Cadence {

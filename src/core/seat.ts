@@ -2,15 +2,29 @@
  * One check on its way through a decision.
  *
  * A check stands on one of these footings. `sole`: no store, an ideal bucket. `hybrid`: flow and
- * stock of this pod. `fallback`: the store is out of reach and the limit is decided locally, more
+ * stock of this pod. `leased`: tokens handed to this pod beforehand. `exact`: the store decides.
+ * `fallback`: the store is out of reach and the limit is decided locally, more
  * strictly. `open`, `closed`: the same with the limit's other policies. `full`: no row is to be had.
  */
 import type { Book } from "./bucket-table.ts";
 import type { Check } from "./decision.ts";
+import type { Grant } from "./held-checks.ts";
+import type { LeaseSpend } from "./lease-account.ts";
 import type { Limit } from "./limit.ts";
 import type { Tokens } from "./units.ts";
 
-export type Footing = "sole" | "hybrid" | "fallback" | "open" | "closed" | "full";
+export type Footing =
+  | "sole"
+  | "hybrid"
+  | "leased"
+  | "exact"
+  | "fallback"
+  | "open"
+  | "closed"
+  | "full";
+
+/** Why the store could not be asked, for a footing that needs it. */
+export type Trouble = "none" | "timeout" | "overloaded";
 
 /** Seats are used again for each decision; nothing is kept in them. */
 export class Seat {
@@ -22,5 +36,17 @@ export class Seat {
   slot = -1;
   footing: Footing = "sole";
   passed = false;
+  trouble: Trouble = "none";
+  /** Passed without tokens, by the policy `open`: to be charged. */
+  isCharged = false;
+  /** What a reply let through for this check. */
+  grant: Grant | undefined;
+  /** Spent of a lease in this call. */
+  leaseSpend: LeaseSpend | undefined;
   fromStock: Tokens = 0;
+}
+
+/** The footings whose tokens the store hands out or takes one by one. */
+export function isStoreDecided(seat: Seat): boolean {
+  return seat.footing === "leased" || seat.footing === "exact";
 }

@@ -36,7 +36,7 @@ export class StoreHealth {
   }
 
   tier(lane: Lane, limit: Limit, now: InstantUs): Tier {
-    const since = lane.unansweredSince;
+    const since = lane.silentSince;
     if (since === Number.POSITIVE_INFINITY) {
       const isCutOff = this.#fleet.isolated && lane.lastReplyAt <= this.#fleet.failingSince;
       return isCutOff ? 2 : 0;
@@ -50,20 +50,20 @@ export class StoreHealth {
   /** How far a doubtful lane is on the way from connected (0) to isolated (1). */
   doubt(lane: Lane, limit: Limit, now: InstantUs): number {
     const from = Math.min(this.#doubtAfterUs(lane, limit), STALE_US - 1);
-    return Math.max(0, Math.min(1, (now - lane.unansweredSince - from) / (STALE_US - from)));
+    return Math.max(0, Math.min(1, (now - lane.silentSince - from) / (STALE_US - from)));
   }
 
   /** Some part of the store is out of reach. */
   isIsolated(now: InstantUs): boolean {
     if (this.#fleet.isolated) return true;
     if (now < this.#judgeFrom) return false;
-    return this.#lanes.some((lane) => now - lane.unansweredSince >= STALE_US);
+    return this.#lanes.some((lane) => now - lane.silentSince >= STALE_US);
   }
 
   /** The store has answered, and nothing asked of it is overdue. */
   isUp(now: InstantUs): boolean {
     const isOverdue = (lane: Lane): boolean =>
-      now - lane.unansweredSince >= 2 * lane.patienceUs(this.#commandTimeoutUs);
+      now - lane.silentSince >= 2 * lane.patienceUs(this.#commandTimeoutUs);
     return (
       this.#fleet.joined &&
       this.#fleet.failingSince === Number.POSITIVE_INFINITY &&

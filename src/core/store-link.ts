@@ -8,11 +8,12 @@ import { type Batch, type BatchReply, ENTRY, ENTRY_FIELDS } from "./exchange.ts"
 import type { FallbackBuckets } from "./fallback-buckets.ts";
 import type { HeldCheck, HeldChecks } from "./held-checks.ts";
 import type { HybridBuckets } from "./hybrid.ts";
-import { orphanEntry } from "./hybrid-exchange.ts";
+import { bareEntry, orphanEntry } from "./hybrid-exchange.ts";
 import { REPLIED_AT, UNREPORTED } from "./hybrid-row.ts";
 import { BATCH_LIFE_US, type CutBatch, type Lane, type Orphan } from "./lane.ts";
 import { ReplyApplier } from "./reply-applier.ts";
 import type { RowSchedule } from "./row-schedule.ts";
+import type { StoreDecided } from "./store-decided.ts";
 import type { StoreHealth } from "./store-health.ts";
 import type { DurationUs, InstantUs, Tokens } from "./units.ts";
 
@@ -20,6 +21,13 @@ import type { DurationUs, InstantUs, Tokens } from "./units.ts";
 const IN_FLIGHT_MAX = 8;
 /** Most reports of evicted rows per lane; beyond it the oldest is dropped and counted as lost. */
 const ORPHANS_MAX = 10_000;
+
+/** What a batch says of the fleet. */
+export interface FleetTerms {
+  readonly pods: number;
+  /** Part of the refill to hold back for pods that are cut off. */
+  readonly hold: number;
+}
 
 export interface StoreLinkParts {
   readonly table: BucketTable;
@@ -29,6 +37,7 @@ export interface StoreLinkParts {
   readonly lanes: readonly Lane[];
   readonly schedule: RowSchedule;
   readonly health: StoreHealth;
+  readonly storeDecided: StoreDecided;
   readonly commandTimeoutUs: DurationUs;
 }
 
@@ -40,6 +49,8 @@ export class StoreLink {
   #plannedAt: InstantUs = Number.POSITIVE_INFINITY;
   /** Tokens that were admitted and will never be reported. */
   lost: Tokens = 0;
+  /** Reports sent again after a failover. */
+  replayed = 0;
 
   constructor(parts: StoreLinkParts) {
     this.#parts = parts;
@@ -95,28 +106,23 @@ export class StoreLink {
     const lane = schedule.laneOf(slot);
     const entry = new Float64Array(ENTRY_FIELDS);
     orphanEntry(table, slot, now, entry);
-    if (lane.orphans.length >= ORPHANS_MAX) {
-      const dropped = lane.orphans.shift() as Orphan;
-      this.lost += dropped.entry[ENTRY.consumed] as number;
-    }
-    lane.orphans.push({ limit: table.limitOf(slot), key: table.keyOf(slot), entry });
-    if (lane.phase === "free") schedule.isEager = true;
+    this.#addOrphan(lane, { limit: table.limitOf(slot), key: table.keyOf(slot), entry });
   }
 
   /** Does what is due. @returns The batches to send now. */
-  tick(now: InstantUs, pods: number, draw: () => number): Batch[] {
+  tick(now: InstantUs, fleet: FleetTerms, draw: () => number): Batch[] {
     const { schedule, lanes, health } = this.#parts;
     health.noteTick(this.#plannedAt, now, schedule.longestIntervalUs);
     schedule.turn(now, draw);
     const batches: Batch[] = [];
     for (const lane of lanes) {
-      if (lane.phase !== "free") this.#pursue(lane, now, pods, draw, batches);
+      if (lane.phase !== "free") this.#pursue(lane, now, fleet, draw, batches);
       if (lane.phase !== "free" || !lane.hasDue || this.#rests(lane, now, draw)) continue;
       if (this.#inFlight() >= IN_FLIGHT_MAX) {
         // A lane that cannot even ask is as doubtful as one that is not answered.
         lane.unansweredSince = Math.min(lane.unansweredSince, now);
       } else if (this.#cutter.cut(lane, now, this.#leaving)) {
-        this.#send(lane, now, pods, batches);
+        this.#send(lane, now, fleet, batches);
       }
     }
     schedule.isEager = false;
@@ -128,14 +134,13 @@ export class StoreLink {
   replied(now: InstantUs, lane: Lane, seq: number, reply: BatchReply): HeldCheck[] {
     if (lane.batch?.seq !== seq) return [];
     const { held, schedule } = this.#parts;
-    const epochChanged = lane.epoch !== 0 && lane.epoch !== reply.epoch;
     const when = {
       now,
-      epochChanged,
       recoveredBefore: lane.recoveredAt,
       isLeaving: this.#leaving,
     };
     const batch = lane.answered(now, reply.nowUs, reply.epoch) as CutBatch;
+    this.#repair(lane, batch, reply, now);
     const ready: HeldCheck[] = [];
     for (let i = 0; i < batch.slots.length; i += 1) {
       const slot = batch.slots[i] as number;
@@ -149,9 +154,31 @@ export class StoreLink {
     return ready;
   }
 
+  /** Reports again what the store has forgotten by a failover to an older replica. */
+  #repair(lane: Lane, batch: CutBatch, reply: BatchReply, now: InstantUs): void {
+    for (const { limit, key, consumed } of lane.journal.takeMissing(
+      Math.min(reply.previousSeq, batch.seq - 1),
+      reply.epoch,
+    )) {
+      const entry = bareEntry(limit, consumed);
+      this.#addOrphan(lane, { limit, key, entry });
+      this.replayed += 1;
+    }
+    lane.journal.note(batch, reply.epoch, now);
+  }
+
   /** An attempt ended without a reply; the next tick chooses when to try again. */
   failed(now: InstantUs, lane: Lane, seq: number): void {
     if (lane.batch?.seq === seq && lane.phase === "waiting") lane.actAt = now;
+  }
+
+  #addOrphan(lane: Lane, orphan: Orphan): void {
+    if (lane.orphans.length >= ORPHANS_MAX) {
+      const dropped = lane.orphans.shift() as Orphan;
+      this.lost += dropped.entry[ENTRY.consumed] as number;
+    }
+    lane.orphans.push(orphan);
+    if (lane.phase === "free") this.#parts.schedule.isEager = true;
   }
 
   #inFlight(): number {
@@ -168,7 +195,13 @@ export class StoreLink {
   }
 
   /** Sees to a batch that is not answered yet. */
-  #pursue(lane: Lane, now: InstantUs, pods: number, draw: () => number, batches: Batch[]): void {
+  #pursue(
+    lane: Lane,
+    now: InstantUs,
+    fleet: FleetTerms,
+    draw: () => number,
+    batches: Batch[],
+  ): void {
     if (lane.actAt > now) return;
     const { schedule, commandTimeoutUs } = this.#parts;
     if (now - lane.unansweredSince >= BATCH_LIFE_US) {
@@ -178,11 +211,11 @@ export class StoreLink {
     if (lane.phase === "waiting") {
       lane.pause(now, schedule.longestIntervalUs, commandTimeoutUs, draw());
     }
-    if (lane.actAt <= now) this.#send(lane, now, pods, batches);
+    if (lane.actAt <= now) this.#send(lane, now, fleet, batches);
   }
 
-  #send(lane: Lane, now: InstantUs, pods: number, batches: Batch[]): void {
-    const batch = lane.send(now, pods, this.#parts.commandTimeoutUs);
+  #send(lane: Lane, now: InstantUs, fleet: FleetTerms, batches: Batch[]): void {
+    const batch = lane.send(now, fleet.pods, fleet.hold, this.#parts.commandTimeoutUs);
     if (batch !== undefined) batches.push(batch);
   }
 

@@ -8,7 +8,8 @@ import { fixedDraw } from "./fixed-draw.ts";
 import type { FleetSize } from "./fleet-size.ts";
 import type { HybridBuckets } from "./hybrid.ts";
 import type { BucketShape } from "./limit.ts";
-import type { Seat } from "./seat.ts";
+import { isStoreDecided, type Seat } from "./seat.ts";
+import type { StoreDecided } from "./store-decided.ts";
 import { type DurationUs, type InstantUs, US_PER_MS, US_PER_SECOND } from "./units.ts";
 
 /** What to answer as a wait when nothing better is known: no row free, or the store away. */
@@ -21,6 +22,7 @@ export interface VerdictParts {
   readonly hybrid: HybridBuckets;
   readonly fallback: FallbackBuckets;
   readonly fleet: FleetSize;
+  readonly storeDecided: StoreDecided;
 }
 
 export class Verdicts {
@@ -33,8 +35,10 @@ export class Verdicts {
   /** Where the account stands, as the answer to its check. @param byStore - A reply decided it. */
   of(seat: Seat, now: InstantUs, byStore: boolean): Decision {
     const { limit, footing, passed, slot } = seat;
-    const isLocal = footing === "sole" || footing === "hybrid" || footing === "full";
-    const source: Source = !isLocal ? "fallback" : byStore ? "store" : "local";
+    const isAlone = footing === "fallback" || footing === "open" || footing === "closed";
+    const isLocal = !isAlone && !seat.isCharged;
+    const isByStore = byStore && (seat.grant !== undefined || footing === "hybrid" || !passed);
+    const source: Source = !isLocal ? "fallback" : isByStore ? "store" : "local";
     const reason = passed ? undefined : this.#reason(seat);
     const shape = footing === "fallback" || footing === "open" ? this.#fallbackShape(seat) : limit;
     const left = slot < 0 ? this.unknownTokens(seat) : this.#left(seat, shape, now);
@@ -64,6 +68,10 @@ export class Verdicts {
   #left(seat: Seat, shape: BucketShape, now: InstantUs): number {
     const { table, hybrid } = this.#parts;
     if (seat.footing === "closed" || seat.footing === "full") return 0;
+    if (isStoreDecided(seat)) {
+      const estimate = this.#parts.storeDecided.estimate(seat, now);
+      return Math.max(0, Math.min(seat.limit.burst, estimate));
+    }
     if (seat.footing !== "hybrid") return remainingExact(table, seat.slot, shape);
     const estimate = Math.max(0, hybrid.estimate(seat.slot, seat.limit, now));
     const own = Math.floor(hybrid.spendable(seat.slot));
@@ -91,6 +99,7 @@ export class Verdicts {
     if (reason === "cost_exceeds_burst") return Number.POSITIVE_INFINITY;
     if (reason === "store_unavailable") return RETRY_CLOSED_US;
     if (seat.footing === "full" || seat.slot < 0) return RETRY_FULL_US;
+    if (isStoreDecided(seat)) return this.#parts.storeDecided.retryAfter(seat, now);
     const cost = Math.max(1, seat.check.cost);
     const { table, hybrid } = this.#parts;
     if (seat.footing === "hybrid") return hybrid.retryAfter(seat.slot, seat.limit, cost, now);
@@ -101,7 +110,10 @@ export class Verdicts {
 
   #reason(seat: Seat): DenyReason {
     if (seat.check.cost > seat.limit.burst) return "cost_exceeds_burst";
-    return seat.footing === "closed" ? "store_unavailable" : "limit_exceeded";
+    if (seat.footing === "closed") return "store_unavailable";
+    if (seat.trouble === "none") return "limit_exceeded";
+    if (seat.limit.fallback.policy === "closed") return "store_unavailable";
+    return seat.trouble === "timeout" ? "store_timeout" : "store_overloaded";
   }
 
   #fallbackShape(seat: Seat): BucketShape {

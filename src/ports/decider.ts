@@ -1,12 +1,15 @@
 /** What the front doors (HTTP, later gRPC and others) ask; the daemon answers with the engine. */
 import type { Check, Decision } from "../core/decision.ts";
 import type { Limit } from "../core/limit.ts";
+import type { LimitStanding } from "../core/mode-choice.ts";
 
 export interface Decider {
   /** The configured limit of that name, without key overrides. */
   limit(name: string): Limit | undefined;
   /** All configured limits, in configuration order. */
   limits(): readonly Limit[];
+  /** How a configured limit is kept now, why, and what that costs in accuracy. */
+  standing(limit: Limit): LimitStanding;
   /**
    * Decides a check over one or several limits, all or nothing: when one denies, nothing is spent.
    *

@@ -14,7 +14,9 @@ import type { Check, Decision } from "../core/decision.ts";
 import type { Effect, ExchangeTrouble, MembershipView } from "../core/effect.ts";
 import type { Batch, BatchReply } from "../core/exchange.ts";
 import type { Limit } from "../core/limit.ts";
+import type { LimitStanding } from "../core/mode-choice.ts";
 import type { PodLimiter } from "../core/pod-limiter.ts";
+import type { StoreCall, StoreCallReply } from "../core/store-call.ts";
 import type { Figures } from "../core/tally.ts";
 import type { DurationUs, InstantUs } from "../core/units.ts";
 import type { Clock } from "../ports/clock.ts";
@@ -39,6 +41,10 @@ export type Engine = Pick<
   | "tick"
   | "replied"
   | "failed"
+  | "callReplied"
+  | "callFailed"
+  | "largeCosts"
+  | "standing"
   | "membershipChanged"
   | "membershipFailed"
   | "configChanged"
@@ -109,6 +115,15 @@ export class ReconcileLoop implements Decider {
     return this.configured;
   }
 
+  standing(limit: Limit): LimitStanding {
+    return this.run(() => this.engine.standing(limit));
+  }
+
+  /** Limits for which this pod lately saw costs that are a large part of the burst. */
+  largeCosts(): readonly string[] {
+    return this.run(() => this.engine.largeCosts(this.clock.monotonicUs()));
+  }
+
   decide(checks: readonly Check[]): readonly Decision[] | Promise<readonly Decision[]> {
     const result = this.run(() => this.engine.decide(this.clock.monotonicUs(), checks));
     if (!("held" in result)) return result;
@@ -176,6 +191,7 @@ export class ReconcileLoop implements Decider {
     }
     for (const effect of effects) {
       if (effect.kind === "exchange") this.exchange(effect.batch);
+      else if (effect.kind === "call") this.call(effect.call);
       else this.answer(effect.held, effect.decisions);
     }
   }
@@ -214,6 +230,30 @@ export class ReconcileLoop implements Decider {
       .catch(() => {}); // only the engine can have thrown, and `run` has told onFault
   }
 
+  /** A call is made once: it may have been applied, so nobody repeats it. */
+  private call(call: StoreCall): void {
+    if (this.coordinator === undefined) {
+      this.onFault(new Error("the engine wants to call the store, but there is no coordinator"));
+      return;
+    }
+    const sentAt = this.clock.monotonicUs();
+    attemptCall(this.coordinator, call)
+      .then(
+        (reply) => {
+          const now = this.clock.monotonicUs();
+          this.onStoreCall("ok", undefined);
+          this.onReply(now - sentAt);
+          this.run(() => this.engine.callReplied(now, call.id, reply));
+        },
+        (error: unknown) => {
+          const trouble = troubleOf(error);
+          this.onStoreCall(trouble, error);
+          this.run(() => this.engine.callFailed(this.clock.monotonicUs(), call.id, trouble));
+        },
+      )
+      .catch(() => {}); // only the engine can have thrown, and `run` has told onFault
+  }
+
   private replied(batch: Batch, sentAt: InstantUs, reply: BatchReply): void {
     this.ended(batch.lane);
     const now = this.clock.monotonicUs();
@@ -244,6 +284,10 @@ export class ReconcileLoop implements Decider {
  */
 function troubleOf(error: unknown): ExchangeTrouble {
   return error instanceof CoordinatorError ? error.kind : "malformed";
+}
+
+async function attemptCall(coordinator: Coordinator, call: StoreCall): Promise<StoreCallReply> {
+  return coordinator.call(call);
 }
 
 /** `async`, so that a coordinator that throws instead of rejecting is survived as well. */

@@ -6,7 +6,8 @@
  * engine stays as it is, since a report does exactly this.
  */
 import type { Check, Decision } from "../core/decision.ts";
-import { limitForKey } from "../core/limit.ts";
+import { type Limit, limitForKey } from "../core/limit.ts";
+import type { LimitStanding } from "../core/mode-choice.ts";
 import type { Decider } from "../ports/decider.ts";
 
 /** Spends the costs of a denied check in those of its limits that want it. */
@@ -33,6 +34,10 @@ export class ChargingDecider implements Decider {
 
   limits(): ReturnType<Decider["limits"]> {
     return this.#decider.limits();
+  }
+
+  standing(limit: Limit): LimitStanding {
+    return this.#decider.standing(limit);
   }
 
   decide(checks: readonly Check[]): readonly Decision[] | Promise<readonly Decision[]> {

@@ -170,7 +170,13 @@ function withDenyStatus(run: (call: Call, denyStatus: number) => void): (call: C
 }
 
 function sendLimits(res: ServerResponse, decider: Decider): void {
-  sendJson(res, 200, asciiJson({ limits: decider.limits().map(describeLimit) }));
+  sendJson(
+    res,
+    200,
+    asciiJson({
+      limits: decider.limits().map((limit) => describeLimit(limit, decider.standing(limit))),
+    }),
+  );
 }
 
 function sendLimit(res: ServerResponse, decider: Decider, path: string): void {
@@ -181,5 +187,5 @@ function sendLimit(res: ServerResponse, decider: Decider, path: string): void {
   }
   const limit = decider.limit(name);
   if (limit === undefined) sendProblem(res, unknownLimit(name, decider.limits()));
-  else sendJson(res, 200, asciiJson(describeLimit(limit)));
+  else sendJson(res, 200, asciiJson(describeLimit(limit, decider.standing(limit))));
 }

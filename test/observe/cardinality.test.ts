@@ -22,6 +22,7 @@ beforeEach(async () => {
     {
       limit: (name) => byName.get(name),
       limits: () => limits,
+      standing: (limit) => sole.engine.standing(limit),
       decide: (all) => sole.checkAll(all),
       report: (check) => sole.engine.report(sole.now, check),
     },
@@ -31,6 +32,8 @@ beforeEach(async () => {
   const metrics = createMetrics({
     figures,
     config: () => ({ reloadsOk: 0, reloadsFailed: 0, lastSuccessSeconds: 1, hash: "h" }),
+    forwardUnmatched: () => 3,
+    descriptors: () => ({ unmatched: 0, shown: [] }),
     decisionDurations: {
       http: counts,
       uds: new DurationCounts(),

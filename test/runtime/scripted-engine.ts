@@ -49,7 +49,7 @@ export function replyOf(previousSeq: number): BatchReply {
 }
 
 /** A call, by the first word of its line in `heard`. */
-type Call = "decide" | "report" | "tick" | "replied" | "failed" | "pods" | "leave";
+type Call = "decide" | "report" | "tick" | "replied" | "failed" | "pods" | "leave" | "call";
 
 export class ScriptedEngine implements Engine {
   wakeAt: number = Number.POSITIVE_INFINITY;
@@ -86,6 +86,22 @@ export class ScriptedEngine implements Engine {
 
   failed(_now: number, lane: number, seq: number, trouble: string): void {
     this.hear(`failed ${lane}/${seq} ${trouble}`);
+  }
+
+  callReplied(_now: number, id: number): void {
+    this.hear(`call ${id} replied`);
+  }
+
+  callFailed(_now: number, id: number, trouble: string): void {
+    this.hear(`call ${id} ${trouble}`);
+  }
+
+  largeCosts(): readonly string[] {
+    return [];
+  }
+
+  standing(): never {
+    throw new Error("not scripted");
   }
 
   membershipChanged(_now: number, view: MembershipView): void {

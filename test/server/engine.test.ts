@@ -19,6 +19,7 @@ function deciderOf(sole: SoleEngine, configured: readonly Limit[]): Decider {
   return {
     limit: (name) => configured.find((limit) => limit.name === name),
     limits: () => configured,
+    standing: (limit) => sole.engine.standing(limit),
     decide: (checks) => sole.checkAll(checks),
     report: (check) => sole.engine.report(sole.now, check),
   };

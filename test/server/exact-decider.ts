@@ -4,6 +4,7 @@
  */
 import type { Check, Decision } from "../../src/core/decision.ts";
 import { defineLimit, type Limit, type LimitSpec, limitForKey } from "../../src/core/limit.ts";
+import type { LimitStanding } from "../../src/core/mode-choice.ts";
 import { Tally } from "../../src/core/tally.ts";
 import { US_PER_SECOND } from "../../src/core/units.ts";
 import type { Decider } from "../../src/ports/decider.ts";
@@ -40,6 +41,11 @@ export class ExactDecider implements Decider {
 
   limits(): readonly Limit[] {
     return [...this.#limits.values()];
+  }
+
+  standing(limit: Limit): LimitStanding {
+    const { intervalUs } = limit;
+    return { mode: "hybrid", reason: "a test", intervalUs, boundTokens: 42 };
   }
 
   decide(checks: readonly Check[]): readonly Decision[] | Promise<readonly Decision[]> {

@@ -1,6 +1,6 @@
 /**
- * Bugs planted from outside: each wraps the shipped store or the shipped engine so that it behaves as
- * if a rule had been forgotten. The production code has no switches for this.
+ * Bugs planted from outside: each wraps the shipped store or the shipped engine so that it behaves
+ * as if a rule had been forgotten. The production code has no switches for this.
  */
 
 import type { Engine } from "../../sim/aliquot-node.ts";
@@ -134,6 +134,8 @@ export const REFILL_ON_TIER_SWITCH: Scheme = buggy("refill-on-tier-switch", {
       tick: (now, draw) => engine.tick(now, draw),
       replied: (now, lane, seq, reply) => engine.replied(now, lane, seq, reply),
       failed: (now, lane, seq, trouble) => engine.failed(now, lane, seq, trouble),
+      callReplied: (now, id, reply) => engine.callReplied(now, id, reply),
+      callFailed: (now, id, trouble) => engine.callFailed(now, id, trouble),
       membershipChanged: (now, view) => engine.membershipChanged(now, view),
       membershipFailed: (now) => engine.membershipFailed(now),
       configChanged: (now, limits) => engine.configChanged(now, limits),

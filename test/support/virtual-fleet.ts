@@ -7,6 +7,7 @@ import type { Check, Decision } from "../../src/core/decision.ts";
 import type { Batch } from "../../src/core/exchange.ts";
 import { defineLimit, type Limit, type LimitSpec } from "../../src/core/limit.ts";
 import { PodLimiter } from "../../src/core/pod-limiter.ts";
+import type { StoreCall } from "../../src/core/store-call.ts";
 import type { InstantUs } from "../../src/core/units.ts";
 import { EmbeddedStore } from "../../src/store/embedded/embedded-store.ts";
 
@@ -201,8 +202,11 @@ export class VirtualFleet {
   #heartbeat(pod: VirtualPod): void {
     if (!pod.isAlive) return;
     this.at(this.now + SECOND * (0.95 + 0.1 * this.#draw()), () => this.#heartbeat(pod));
-    const timeoutUs = this.#options.membershipTimeoutUs;
-    const terms = { timeoutUs, silentAfterUs: 2.5 * SECOND, largeCosts: [] };
+    const terms = {
+      timeoutUs: this.#options.membershipTimeoutUs,
+      silentAfterUs: 2.5 * SECOND,
+      largeCosts: pod.engine.largeCosts(this.now),
+    };
     const { delayUs } = this.#options;
     this.at(this.now + delayUs, () => {
       if (this.storeState === "refusing") {
@@ -227,6 +231,7 @@ export class VirtualFleet {
     while (pod.engine.wakeAt <= this.now) {
       for (const effect of pod.engine.tick(this.now, () => this.#draw())) {
         if (effect.kind === "exchange") this.#exchange(pod, effect.batch);
+        else if (effect.kind === "call") this.#call(pod, effect.call);
         else {
           pod.held.get(effect.held)?.(effect.decisions);
           pod.held.delete(effect.held);
@@ -259,6 +264,27 @@ export class VirtualFleet {
       this.at(this.now + delayUs, () => {
         if (!pod.isAlive) return;
         pod.engine.replied(this.now, batch.lane, batch.seq, reply);
+        this.#pump(pod);
+      });
+    });
+  }
+
+  #call(pod: VirtualPod, call: StoreCall): void {
+    const { delayUs } = this.#options;
+    this.calls += 1;
+    this.at(this.now + delayUs, () => {
+      if (this.storeState === "hanging") return;
+      if (this.storeState === "refusing") {
+        this.at(this.now + delayUs, () => {
+          pod.engine.callFailed(this.now, call.id, "unreachable");
+          this.#pump(pod);
+        });
+        return;
+      }
+      const reply = this.store.call(this.#storeNow(), call);
+      this.at(this.now + delayUs, () => {
+        if (!pod.isAlive) return;
+        pod.engine.callReplied(this.now, call.id, reply);
         this.#pump(pod);
       });
     });

@@ -1,0 +1,84 @@
+/** Writes and reads the entries of store calls; their length differs from entry to entry. */
+
+import type { LeaseAccount, LeaseTerms } from "./lease-account.ts";
+import type { Limit } from "./limit.ts";
+import { LEASE, LEASE_FIELDS, TAKE, TAKE_FIELDS, TAKE_REPLY_FIELDS } from "./store-call.ts";
+import type { TakeAccount } from "./take-account.ts";
+import { type DurationUs, type InstantUs, type Tokens, US_PER_SECOND } from "./units.ts";
+
+/** A run: the same cost so many times in a row. */
+export interface Run {
+  readonly cost: Tokens;
+  count: number;
+}
+
+/** Joins equal neighbours: a queue of ten thousand ones is one run. */
+export function runsOf(costs: readonly Tokens[]): Run[] {
+  const runs: Run[] = [];
+  for (const cost of costs) {
+    const last = runs.at(-1);
+    if (last !== undefined && last.cost === cost) last.count += 1;
+    else runs.push({ cost, count: 1 });
+  }
+  return runs;
+}
+
+/** @param lost - Part of the burst that an absent key starts with after a data loss. */
+export function takeEntry(
+  limit: Limit,
+  account: TakeAccount,
+  runs: readonly Run[],
+  lost: number,
+  now: InstantUs,
+): number[] {
+  const entry = new Array<number>(TAKE_FIELDS).fill(0);
+  const { demand, giveBack, takenAt } = account.cut(now);
+  writeCommon(entry, limit, lost);
+  entry[TAKE.demand] = demand;
+  entry[TAKE.giveBack] = giveBack;
+  entry[TAKE.takenAt] = takenAt;
+  entry[TAKE.runs] = runs.length;
+  for (const { cost, count } of runs) entry.push(cost, count);
+  return entry;
+}
+
+export function leaseEntry(
+  limit: Limit,
+  account: LeaseAccount,
+  terms: LeaseTerms,
+  call: {
+    readonly waiting: readonly Tokens[];
+    readonly isReport: boolean;
+    readonly lost: number;
+    readonly decisionTimeoutUs: DurationUs;
+  },
+): number[] {
+  const entry = new Array<number>(LEASE_FIELDS).fill(0);
+  const { fields, reports } = account.cut(
+    limit,
+    terms,
+    call.waiting,
+    call.isReport,
+    call.decisionTimeoutUs,
+  );
+  writeCommon(entry, limit, call.lost);
+  for (const [field, value] of fields) entry[field] = value;
+  entry[LEASE.reports] = reports.length;
+  for (const report of reports) entry.push(...report);
+  return entry;
+}
+
+/** Length of a reply to a take with so many runs. */
+export function takeReplyLength(runs: number): number {
+  return TAKE_REPLY_FIELDS + runs;
+}
+
+function writeCommon(entry: number[], limit: Limit, lost: number): void {
+  entry[TAKE.refill] = limit.refill;
+  entry[TAKE.period] = limit.period;
+  entry[TAKE.tickUs] = limit.tickUs;
+  entry[TAKE.burst] = limit.burst;
+  entry[TAKE.maxDebt] = limit.maxDebt;
+  entry[TAKE.intervalSeconds] = limit.intervalUs / US_PER_SECOND;
+  entry[TAKE.lost] = lost;
+}

@@ -1,0 +1,457 @@
+/**
+ * The pod's calls to the store for leased and exact limits: which keys ask, what they ask for, and
+ * what becomes of the checks that wait.
+ *
+ * Keys that want to call in the same turn of the event loop share a call. A call is sent once; when
+ * no reply comes its checks run out of time by themselves, and the lane is in doubt until the next
+ * reply. A lane in doubt holds no check and probes once an interval.
+ */
+import { type BucketTable, CALLING } from "./bucket-table.ts";
+import { leaseEntry, type Run, runsOf, takeEntry, takeReplyLength } from "./call-entries.ts";
+import type { HeldCheck, HeldChecks } from "./held-checks.ts";
+import type { Lane } from "./lane.ts";
+import { LeaseAccount, type LeaseTerms } from "./lease-account.ts";
+import { type Limit, lostPart } from "./limit.ts";
+import type { RowSchedule } from "./row-schedule.ts";
+import {
+  CALL_ENTRIES_MAX,
+  LEASE_REPLY_FIELDS,
+  type StoreCall,
+  type StoreCallReply,
+  TAKE_REPLY_FIELDS,
+} from "./store-call.ts";
+import { TakeAccount } from "./take-account.ts";
+import type { DurationUs, InstantUs, Tokens } from "./units.ts";
+import { WakeHeap } from "./wake-heap.ts";
+
+/** Calls of one lane that may be unanswered at once: one would cost a second round trip to most. */
+const OPEN_PER_LANE_MAX = 4;
+/** Checks that may wait for calls. */
+const WAITING_MAX = 1_000;
+
+interface Waiting {
+  readonly held: HeldCheck;
+  readonly cost: Tokens;
+}
+
+/** One key's part of a call. */
+interface Asked {
+  readonly slot: number;
+  readonly key: string;
+  readonly limit: Limit;
+  readonly waiting: readonly Waiting[];
+  readonly runs: readonly Run[];
+  readonly isReport: boolean;
+}
+
+interface OpenCall {
+  readonly kind: "take" | "lease";
+  readonly lane: Lane;
+  readonly asked: readonly Asked[];
+  readonly sentAt: InstantUs;
+  /** Counted as lost: it no longer blocks others, but its reply is still used. */
+  isLost: boolean;
+}
+
+export interface StoreCallsParts {
+  readonly table: BucketTable;
+  readonly held: HeldChecks;
+  readonly schedule: RowSchedule;
+  readonly lanes: readonly Lane[];
+  readonly commandTimeoutUs: DurationUs;
+  readonly decisionTimeoutUs: DurationUs;
+  pods(): number;
+  /** Part of the refill to hold back for pods that are cut off. */
+  hold(now: InstantUs): number;
+}
+
+export class StoreCalls {
+  readonly #parts: StoreCallsParts;
+  readonly #leases = new Map<number, LeaseAccount>();
+  readonly #takes = new Map<number, TakeAccount>();
+  readonly #waiting = new Map<number, Waiting[]>();
+  readonly #queues: readonly { take: Set<number>; lease: Set<number> }[];
+  readonly #open = new Map<number, OpenCall>();
+  readonly #tickets = new WakeHeap();
+  #waitingCount = 0;
+  #lastId = 0;
+  #isEager = false;
+  #isLeaving = false;
+
+  constructor(parts: StoreCallsParts) {
+    this.#parts = parts;
+    this.#queues = parts.lanes.map(() => ({ take: new Set(), lease: new Set() }));
+  }
+
+  get wakeAt(): InstantUs {
+    if (this.#isEager) return Number.NEGATIVE_INFINITY;
+    let at = this.#tickets.nextAt;
+    for (const call of this.#open.values()) {
+      if (!call.isLost) at = Math.min(at, this.#patienceEnd(call));
+    }
+    for (const lane of this.#parts.lanes) at = Math.min(at, lane.probeAt);
+    return at;
+  }
+
+  /** No call is open or wanted that tells something. */
+  get isSettled(): boolean {
+    for (const call of this.#open.values()) if (!call.isLost) return false;
+    return this.#queues.every(({ take, lease }) => take.size === 0 && lease.size === 0);
+  }
+
+  get isFull(): boolean {
+    return this.#waitingCount >= WAITING_MAX;
+  }
+
+  isWaitedFor(slot: number): boolean {
+    return this.#waiting.has(slot);
+  }
+
+  lease(slot: number, now: InstantUs): LeaseAccount {
+    let account = this.#leases.get(slot);
+    if (account === undefined) {
+      account = new LeaseAccount(now);
+      this.#leases.set(slot, account);
+    }
+    return account;
+  }
+
+  take(slot: number): TakeAccount {
+    let account = this.#takes.get(slot);
+    if (account === undefined) {
+      account = new TakeAccount();
+      this.#takes.set(slot, account);
+    }
+    return account;
+  }
+
+  leaseTerms(slot: number, now: InstantUs): LeaseTerms {
+    const { schedule } = this.#parts;
+    return { now, pods: this.#parts.pods(), rttUs: schedule.laneOf(slot).rttUs };
+  }
+
+  /** The check waits for a call of this row. */
+  await(held: HeldCheck, slot: number, cost: Tokens): void {
+    const queue = this.#waiting.get(slot);
+    this.#waitingCount += 1;
+    if (queue === undefined) this.#waiting.set(slot, [{ held, cost }]);
+    else queue.push({ held, cost });
+    this.want(slot);
+  }
+
+  /** The row is to call, at once if its lane has room. */
+  want(slot: number): void {
+    const { table, schedule } = this.#parts;
+    const lane = schedule.laneOf(slot);
+    const queue = this.#queues[lane.index] as { take: Set<number>; lease: Set<number> };
+    (table.limitOf(slot).mode === "exact" ? queue.take : queue.lease).add(slot);
+    table.flags[slot] = (table.flags[slot] as number) | CALLING;
+    this.#isEager = true;
+  }
+
+  /** Whether leases of this row have something to tell or to keep an eye on. */
+  inspect(slot: number, now: InstantUs): boolean {
+    const account = this.#leases.get(slot);
+    if (account === undefined) return false;
+    const { table } = this.#parts;
+    if (account.hasReport(table.limitOf(slot), this.leaseTerms(slot, now))) this.want(slot);
+    return !account.isIdle;
+  }
+
+  /** From now on no lease is asked for, and all that are held go back. */
+  beginLeave(): void {
+    this.#isLeaving = true;
+    for (const slot of this.#leases.keys()) this.returnLeases(slot);
+  }
+
+  /** Gives all leases of a row back. */
+  returnLeases(slot: number): void {
+    const account = this.#leases.get(slot);
+    if (account === undefined || account.isIdle) return;
+    account.returnAll();
+    this.#wantLease(slot);
+  }
+
+  /** The row is gone or another mode's; what it held lapses with its slots. */
+  forget(slot: number): void {
+    this.#leases.delete(slot);
+    this.#takes.delete(slot);
+    this.#dropWaiting(slot);
+    for (const { take, lease } of this.#queues) {
+      take.delete(slot);
+      lease.delete(slot);
+    }
+  }
+
+  /** Whether the row has leases out or owes a report of them. */
+  holdsLease(slot: number): boolean {
+    return this.#leases.get(slot)?.isIdle === false;
+  }
+
+  isCalling(slot: number): boolean {
+    return this.#waiting.has(slot) || ((this.#parts.table.flags[slot] as number) & CALLING) !== 0;
+  }
+
+  /** @returns The calls to send now. */
+  tick(now: InstantUs): StoreCall[] {
+    this.#noteLost(now);
+    for (let slot = this.#tickets.pop(now); slot !== undefined; slot = this.#tickets.pop(now)) {
+      const account = this.#leases.get(slot);
+      const { table } = this.#parts;
+      if (account === undefined || !table.isLive(slot)) continue;
+      const terms = this.leaseTerms(slot, now);
+      if (account.shouldAskAgain(table.limitOf(slot), terms)) this.want(slot);
+    }
+    this.#isEager = false;
+    const calls: StoreCall[] = [];
+    for (const lane of this.#parts.lanes) {
+      const queue = this.#queues[lane.index] as { take: Set<number>; lease: Set<number> };
+      let open = this.#openIn(lane);
+      for (const kind of ["take", "lease"] as const) {
+        while (queue[kind].size > 0 && open < OPEN_PER_LANE_MAX) {
+          const call = this.#cut(kind, lane, queue[kind], now);
+          if (call === undefined) break;
+          calls.push(call);
+          open += 1;
+        }
+      }
+      if (lane.probeAt <= now) {
+        lane.probeAt = now + this.#parts.schedule.longestIntervalUs;
+        if (open === 0) calls.push(this.#dress("take", lane, [], [], now));
+      }
+    }
+    return calls;
+  }
+
+  /** @returns Checks that can now be decided. */
+  replied(now: InstantUs, id: number, reply: StoreCallReply): HeldCheck[] {
+    const call = this.#open.get(id);
+    if (call === undefined) return [];
+    this.#open.delete(id);
+    call.lane.heard(now, call.sentAt, reply.nowUs, reply.epoch);
+    const ready: HeldCheck[] = [];
+    let base = 0;
+    for (const asked of call.asked) {
+      if (call.kind === "take") {
+        this.#applyTake(asked, call, reply, base, now, ready);
+        base += takeReplyLength(asked.runs.length);
+      } else {
+        this.#applyLease(asked, call, reply, base, now, ready);
+        base += LEASE_REPLY_FIELDS;
+      }
+    }
+    this.#isEager = true;
+    return ready;
+  }
+
+  failed(now: InstantUs, id: number): void {
+    const call = this.#open.get(id);
+    if (call === undefined) return;
+    this.#open.delete(id);
+    if (!call.isLost) this.#doubt(call, now);
+  }
+
+  /** Calls older than the command timeout are lost as far as others are concerned. */
+  #noteLost(now: InstantUs): void {
+    for (const [id, call] of this.#open) {
+      if (!call.isLost && now >= this.#patienceEnd(call)) {
+        call.isLost = true;
+        this.#doubt(call, now);
+      }
+      // Grants older than a lease are void, and so is the wait for them.
+      if (now - call.sentAt > 10 * this.#parts.commandTimeoutUs + 1_000_000) this.#open.delete(id);
+    }
+  }
+
+  #patienceEnd(call: OpenCall): InstantUs {
+    return call.sentAt + call.lane.patienceUs(this.#parts.commandTimeoutUs);
+  }
+
+  #doubt(call: OpenCall, now: InstantUs): void {
+    const { lane } = call;
+    lane.callsLostSince = Math.min(lane.callsLostSince, call.sentAt);
+    if (lane.probeAt === Number.POSITIVE_INFINITY) {
+      lane.probeAt = now + this.#parts.schedule.longestIntervalUs;
+    }
+  }
+
+  #openIn(lane: Lane): number {
+    let open = 0;
+    for (const call of this.#open.values()) if (call.lane === lane && !call.isLost) open += 1;
+    return open;
+  }
+
+  #wantLease(slot: number): void {
+    const lane = this.#parts.schedule.laneOf(slot);
+    this.#queues[lane.index]?.lease.add(slot);
+    this.#isEager = true;
+  }
+
+  #cut(
+    kind: "take" | "lease",
+    lane: Lane,
+    queue: Set<number>,
+    now: InstantUs,
+  ): StoreCall | undefined {
+    const { table } = this.#parts;
+    const asked: Asked[] = [];
+    const entries: number[] = [];
+    for (const slot of queue) {
+      if (asked.length >= CALL_ENTRIES_MAX) break;
+      queue.delete(slot);
+      if (!table.isLive(slot)) continue;
+      table.flags[slot] = (table.flags[slot] as number) & ~CALLING;
+      const one =
+        kind === "take" ? this.#cutTake(slot, now, entries) : this.#cutLease(slot, now, entries);
+      if (one !== undefined) asked.push(one);
+    }
+    return asked.length === 0 ? undefined : this.#dress(kind, lane, asked, entries, now);
+  }
+
+  #cutTake(slot: number, now: InstantUs, entries: number[]): Asked | undefined {
+    const { table } = this.#parts;
+    const waiting = this.#takeWaiting(slot);
+    const account = this.take(slot);
+    if (waiting.length === 0 && !account.hasGiveBack(now)) return undefined;
+    const limit = table.limitOf(slot);
+    const runs = runsOf(waiting.map(({ cost }) => cost));
+    entries.push(...takeEntry(limit, account, runs, lostPart(limit), now));
+    return { slot, key: table.keyOf(slot), limit, waiting, runs, isReport: false };
+  }
+
+  #cutLease(slot: number, now: InstantUs, entries: number[]): Asked | undefined {
+    const { table, decisionTimeoutUs } = this.#parts;
+    const account = this.#leases.get(slot);
+    if (account === undefined) return undefined;
+    const limit = table.limitOf(slot);
+    const terms = this.leaseTerms(slot, now);
+    const waiting = (this.#waiting.get(slot) ?? []).filter(({ held }) => !held.isDone);
+    const isCurrent = limit.mode === "leased";
+    const mayAsk = isCurrent && !this.#isLeaving;
+    const wantsMore = mayAsk && (waiting.length > 0 || account.shouldRenew(limit, terms));
+    // One asking call of a key at a time; its reply asks again for whoever still waits.
+    if (wantsMore && account.isOpen(now)) return undefined;
+    if (!wantsMore && account.isIdle) return undefined;
+    const costs = waiting.map(({ cost }) => cost);
+    const call = { waiting: costs, isReport: !wantsMore, lost: lostPart(limit), decisionTimeoutUs };
+    entries.push(...leaseEntry(limit, account, terms, call));
+    if (!isCurrent && account.isIdle) this.#leases.delete(slot);
+    return { slot, key: table.keyOf(slot), limit, waiting, runs: [], isReport: !wantsMore };
+  }
+
+  #dress(
+    kind: "take" | "lease",
+    lane: Lane,
+    asked: readonly Asked[],
+    entries: readonly number[],
+    now: InstantUs,
+  ): StoreCall {
+    this.#lastId += 1;
+    const id = this.#lastId;
+    this.#open.set(id, { kind, lane, asked, sentAt: now, isLost: false });
+    return {
+      kind,
+      id,
+      lane: lane.index,
+      ...lane.reference(now),
+      hold: this.#parts.hold(now),
+      limits: asked.map(({ limit }) => limit),
+      keys: asked.map(({ key }) => key),
+      entries: Float64Array.from(entries),
+    };
+  }
+
+  #takeWaiting(slot: number): Waiting[] {
+    const waiting = this.#waiting.get(slot) ?? [];
+    this.#dropWaiting(slot);
+    return waiting.filter(({ held }) => !held.isDone);
+  }
+
+  #dropWaiting(slot: number): void {
+    this.#waitingCount -= this.#waiting.get(slot)?.length ?? 0;
+    this.#waiting.delete(slot);
+  }
+
+  /** Whether the row of a reply is still the one that asked. */
+  #isCurrent(asked: Asked): boolean {
+    const { table } = this.#parts;
+    return (
+      table.isLive(asked.slot) &&
+      table.keyOf(asked.slot) === asked.key &&
+      table.limitOf(asked.slot).name === asked.limit.name
+    );
+  }
+
+  #applyTake(
+    asked: Asked,
+    call: OpenCall,
+    reply: StoreCallReply,
+    base: number,
+    now: InstantUs,
+    ready: HeldCheck[],
+  ): void {
+    const { held } = this.#parts;
+    const isCurrent = this.#isCurrent(asked);
+    const account = isCurrent ? this.take(asked.slot) : new TakeAccount();
+    account.replied(reply.entries, base, { now, sentAt: call.sentAt, storeNow: reply.nowUs });
+    let next = 0;
+    for (const [run, { count }] of asked.runs.entries()) {
+      const admitted = reply.entries[base + TAKE_REPLY_FIELDS + run] as number;
+      for (let i = 0; i < count; i += 1) {
+        const waiting = asked.waiting[next] as Waiting;
+        next += 1;
+        const isAdmitted = i < admitted;
+        if (waiting.held.isDone) {
+          // Too late for its check; the tokens are spent in the store and may serve the next ones.
+          if (isAdmitted) account.addCredit(waiting.cost, call.sentAt);
+          continue;
+        }
+        if (isAdmitted) {
+          const grant = { kind: "take", cost: waiting.cost, takenAt: reply.nowUs } as const;
+          waiting.held.grants.set(asked.slot, grant);
+        }
+        if (held.arrived(waiting.held, asked.slot)) ready.push(waiting.held);
+      }
+    }
+  }
+
+  #applyLease(
+    asked: Asked,
+    call: OpenCall,
+    reply: StoreCallReply,
+    base: number,
+    now: InstantUs,
+    ready: HeldCheck[],
+  ): void {
+    const account = this.#leases.get(asked.slot);
+    if (account === undefined || !this.#isCurrent(asked)) return;
+    const { sentAt } = call;
+    const when = { now, sentAt, storeNow: reply.nowUs, isReport: asked.isReport };
+    const wakeAt = account.replied(reply.entries, base, when);
+    if (wakeAt < Number.POSITIVE_INFINITY) this.#tickets.push(wakeAt, asked.slot);
+    this.#parts.schedule.markDirty(asked.slot, now);
+    if (this.#isLeaving) this.returnLeases(asked.slot);
+    if (!asked.isReport) this.#serve(asked, account, now, ready);
+  }
+
+  /** Serves the checks that wait for a lease, in order; while the key is scarce the rest is denied. */
+  #serve(asked: Asked, account: LeaseAccount, now: InstantUs, ready: HeldCheck[]): void {
+    const { held } = this.#parts;
+    const rest: Waiting[] = [];
+    for (const waiting of this.#takeWaiting(asked.slot)) {
+      const wasAsked = asked.waiting.includes(waiting);
+      if (account.have(now) >= waiting.cost) {
+        const grant = { kind: "lease", spend: account.spend(waiting.cost) } as const;
+        waiting.held.grants.set(asked.slot, grant);
+      } else if (!(account.isBlocked && wasAsked)) {
+        rest.push(waiting);
+        continue;
+      }
+      if (held.arrived(waiting.held, asked.slot)) ready.push(waiting.held);
+    }
+    if (rest.length === 0) return;
+    this.#waiting.set(asked.slot, rest);
+    this.#waitingCount += rest.length;
+    this.want(asked.slot);
+  }
+}

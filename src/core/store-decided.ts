@@ -1,0 +1,169 @@
+/**
+ * Accounts of leased and exact limits: whatever is not in the pod already is asked of the store, or
+ * denied at once when the answer is known.
+ */
+import { type BucketTable, FALLBACK } from "./bucket-table.ts";
+import type { FallbackBuckets } from "./fallback-buckets.ts";
+import type { Grant, HeldCheck } from "./held-checks.ts";
+import { ISOLATED_AT, UNREPORTED } from "./hybrid-row.ts";
+import type { RowSchedule } from "./row-schedule.ts";
+import type { Seat } from "./seat.ts";
+import type { StoreCalls } from "./store-calls.ts";
+import type { StoreHealth } from "./store-health.ts";
+import { type DurationUs, type InstantUs, type Tokens, US_PER_MS } from "./units.ts";
+
+/** What to answer as a wait when the store did not answer. */
+const RETRY_TIMEOUT_US: DurationUs = 50 * US_PER_MS;
+
+export interface StoreDecidedParts {
+  readonly table: BucketTable;
+  readonly fallback: FallbackBuckets;
+  readonly schedule: RowSchedule;
+  readonly health: StoreHealth;
+  readonly calls: StoreCalls;
+}
+
+export class StoreDecided {
+  readonly #parts: StoreDecidedParts;
+
+  constructor(parts: StoreDecidedParts) {
+    this.#parts = parts;
+  }
+
+  /** Spends the cost if it is in the pod, or was granted; see `Accounts.take`. */
+  take(seat: Seat, now: InstantUs): boolean {
+    const { slot, check, limit } = seat;
+    const { calls } = this.#parts;
+    if (seat.grant !== undefined) return true;
+    if (check.cost === 0) return this.estimate(seat, now) >= 1 && this.#wait(seat, 1, now) === 0;
+    if (seat.footing === "leased") {
+      const lease = calls.lease(slot, now);
+      if (!calls.isWaitedFor(slot) && lease.have(now) >= check.cost) {
+        seat.leaseSpend = lease.spend(check.cost);
+        return true;
+      }
+    } else if (calls.take(slot).spendCredit(check.cost, now)) return true;
+    if (seat.trouble === "none" && this.#wait(seat, check.cost, now) === 0) {
+      seat.trouble = this.#trouble(seat);
+    }
+    seat.isCharged = seat.trouble !== "none" && limit.fallback.policy === "open";
+    return seat.isCharged;
+  }
+
+  /** Undoes a `take` of the same call. What a reply granted is given back by `refuse`. */
+  undo(seat: Seat, now: InstantUs): void {
+    const { calls } = this.#parts;
+    if (seat.grant !== undefined || seat.isCharged) return;
+    if (seat.leaseSpend !== undefined) calls.lease(seat.slot, now).unspend(seat.leaseSpend);
+    else if (seat.footing === "exact") calls.take(seat.slot).addCredit(seat.check.cost, now);
+  }
+
+  isWorthAsking(seat: Seat, now: InstantUs): boolean {
+    if (seat.trouble !== "none") return false;
+    return this.#wait(seat, seat.check.cost, now) === 0;
+  }
+
+  /** The check waits for a call of its row. */
+  hold(held: HeldCheck, seat: Seat, cost: Tokens, now: InstantUs): void {
+    this.#noteDemand(seat, now);
+    this.#parts.calls.await(held, seat.slot, cost);
+  }
+
+  noteAdmitted(seat: Seat, now: InstantUs, isNew: boolean): void {
+    const { calls, schedule, table } = this.#parts;
+    if (isNew) this.#noteDemand(seat, now);
+    if (seat.isCharged) this.#owe(seat.slot, seat.check.cost);
+    if (seat.footing !== "leased") return;
+    schedule.markDirty(seat.slot, now);
+    const lease = calls.lease(seat.slot, now);
+    const isCalling = calls.isCalling(seat.slot);
+    if (
+      !isCalling &&
+      lease.shouldRenew(table.limitOf(seat.slot), calls.leaseTerms(seat.slot, now))
+    ) {
+      calls.want(seat.slot);
+    }
+  }
+
+  noteDenied(seat: Seat, now: InstantUs, isNew: boolean): void {
+    if (isNew) this.#noteDemand(seat, now);
+  }
+
+  /** Gives back what a reply granted for a check that another limit denied. */
+  refuse(slot: number, grant: Grant, now: InstantUs): void {
+    const { calls } = this.#parts;
+    if (grant.kind === "lease") {
+      calls.lease(slot, now).unspend(grant.spend);
+      return;
+    }
+    calls.take(slot).giveBack(grant.cost, grant.takenAt, now);
+    calls.want(slot);
+  }
+
+  /** Debits or refunds through the exactly-once stream; a lease pays what it can. */
+  charge(seat: Seat, now: InstantUs): void {
+    const { cost } = seat.check;
+    const isLease = seat.footing === "leased" && cost > 0;
+    const rest = isLease ? this.#parts.calls.lease(seat.slot, now).spendAny(cost, now) : cost;
+    if (cost > 0) this.#noteDemand(seat, now);
+    this.#owe(seat.slot, rest);
+    this.#parts.schedule.markDirty(seat.slot, now);
+  }
+
+  /** The store is back: what the fallback admitted is charged, and the row asks again. */
+  recover(slot: number, now: InstantUs): void {
+    const { table, fallback, schedule } = this.#parts;
+    const at = table.at(slot);
+    const lane = schedule.laneOf(slot);
+    if (lane.recoveredAt > (table.cells[at + ISOLATED_AT] as number)) {
+      fallback.settlePrepaid(slot, lane.outageUs, now);
+    }
+    table.flags[slot] = (table.flags[slot] as number) & ~FALLBACK;
+    table.cells[at + ISOLATED_AT] = 0;
+    if (table.cells[at + UNREPORTED] !== 0) schedule.markDue(slot);
+  }
+
+  /** Tokens of the key as this pod believes them, its own included. */
+  estimate(seat: Seat, now: InstantUs): number {
+    const { calls } = this.#parts;
+    if (seat.footing === "leased") return calls.lease(seat.slot, now).estimate(seat.limit, now);
+    return calls.take(seat.slot).estimate(seat.limit, now);
+  }
+
+  retryAfter(seat: Seat, now: InstantUs): DurationUs {
+    if (seat.trouble !== "none") return RETRY_TIMEOUT_US;
+    const cost = Math.max(1, seat.check.cost);
+    return Math.max(US_PER_MS, this.#wait(seat, cost, now));
+  }
+
+  /** How long a cost is denied without a call. */
+  #wait(seat: Seat, cost: Tokens, now: InstantUs): DurationUs {
+    const { calls } = this.#parts;
+    if (seat.footing === "leased") {
+      return calls.lease(seat.slot, now).waitBeforeAsking(seat.limit, cost, now);
+    }
+    return calls.take(seat.slot).waitBeforeAsking(seat.limit, cost, now);
+  }
+
+  #trouble(seat: Seat): Seat["trouble"] {
+    const { calls, schedule } = this.#parts;
+    if (calls.isFull) return "overloaded";
+    const lane = schedule.laneOf(seat.slot);
+    return lane.callsLostSince < Number.POSITIVE_INFINITY ? "timeout" : "none";
+  }
+
+  #noteDemand(seat: Seat, now: InstantUs): void {
+    const { calls } = this.#parts;
+    if (seat.footing === "leased") {
+      calls.lease(seat.slot, now).noteDemand(seat.limit, seat.check.cost, now);
+    } else calls.take(seat.slot).noteDemand(seat.check.cost);
+  }
+
+  #owe(slot: number, tokens: Tokens): void {
+    if (tokens === 0) return;
+    const { table, schedule } = this.#parts;
+    const at = table.at(slot) + UNREPORTED;
+    table.cells[at] = (table.cells[at] as number) + tokens;
+    schedule.markDue(slot);
+  }
+}

@@ -1,0 +1,61 @@
+/** Slots to be looked at again at an instant, earliest first; a binary heap. */
+import type { InstantUs } from "./units.ts";
+
+export class WakeHeap {
+  readonly #instants: InstantUs[] = [];
+  readonly #slots: number[] = [];
+
+  /** The earliest instant; Infinity when there is none. */
+  get nextAt(): InstantUs {
+    return this.#instants[0] ?? Number.POSITIVE_INFINITY;
+  }
+
+  push(at: InstantUs, slot: number): void {
+    let child = this.#instants.length;
+    this.#instants.push(at);
+    this.#slots.push(slot);
+    while (child > 0) {
+      const parent = (child - 1) >> 1;
+      if ((this.#instants[parent] as number) <= at) break;
+      this.#swap(parent, child);
+      child = parent;
+    }
+  }
+
+  /** Takes the earliest slot that is due. */
+  pop(now: InstantUs): number | undefined {
+    if (this.nextAt > now) return undefined;
+    const slot = this.#slots[0] as number;
+    const lastAt = this.#instants.pop() as number;
+    const lastSlot = this.#slots.pop() as number;
+    if (this.#instants.length > 0) {
+      this.#instants[0] = lastAt;
+      this.#slots[0] = lastSlot;
+      this.#sink();
+    }
+    return slot;
+  }
+
+  #sink(): void {
+    let parent = 0;
+    for (;;) {
+      const left = 2 * parent + 1;
+      if (left >= this.#instants.length) return;
+      const right = left + 1;
+      const rightAt = this.#instants[right] ?? Number.POSITIVE_INFINITY;
+      const least = rightAt < (this.#instants[left] as number) ? right : left;
+      if ((this.#instants[parent] as number) <= (this.#instants[least] as number)) return;
+      this.#swap(parent, least);
+      parent = least;
+    }
+  }
+
+  #swap(a: number, b: number): void {
+    const at = this.#instants[a] as number;
+    this.#instants[a] = this.#instants[b] as number;
+    this.#instants[b] = at;
+    const slot = this.#slots[a] as number;
+    this.#slots[a] = this.#slots[b] as number;
+    this.#slots[b] = slot;
+  }
+}
