@@ -57,7 +57,7 @@ describe("SIGKILL of a sidecar under load", () => {
     const denied = rounds.reduce((sum, round) => sum + round.denied, 0);
     expect(denied).toBeLessThanOrEqual(0.02 * admitted);
     for (const survivor of survivors) {
-      expect(await survivor.partWithin(0.05)).toBeGreaterThanOrEqual(0.9);
+      expect(await survivor.partWithin(0.05)).toBeGreaterThanOrEqual(0.75);
     }
 
     // What a victim had not told is lost, which is little; nothing is counted that was not admitted.

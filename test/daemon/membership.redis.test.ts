@@ -140,7 +140,7 @@ describe("O7 Redis is down for a while", () => {
       await until("every pod is in fallback", 3_500, isFallback(1));
       await meanwhile;
       const begun = performance.now();
-      for (const pod of pods) expect(await pod.partWithin(0.05)).toBeGreaterThanOrEqual(0.9);
+      for (const pod of pods) expect(await pod.partWithin(0.05)).toBeGreaterThanOrEqual(0.75);
       const isolated = await admittedBy(pods, 60, 5_000);
       const seconds = (performance.now() - begun) / 1_000;
       expect(isolated).toBeGreaterThanOrEqual(0.9 * 50 * 5);
