@@ -134,7 +134,8 @@ export async function freePort(): Promise<number> {
   return port;
 }
 
-function serverBinary(): string {
+/** The server program on PATH. @throws {Error} When there is none. */
+export function serverBinary(): string {
   const { PATH = "" } = process.env;
   for (const name of ["redis-server", "valkey-server"]) {
     for (const folder of PATH.split(delimiter)) {

@@ -21,7 +21,7 @@ export type RedisTopology =
       readonly sentinels: readonly RedisAddress[];
     };
 
-/** Files are read again at each connection to a single server, so that they may rotate. */
+/** Files are read again before each connection, so that they may be replaced. */
 export interface RedisTlsFiles {
   readonly caFile: string | undefined;
   readonly certFile: string | undefined;
@@ -50,21 +50,30 @@ const DISCONNECT_TIMEOUT_MS = 50;
 /** Redirections followed for one command while a cluster moves slots. */
 const REDIRECTIONS_MAX = 4;
 const SLOTS_REFRESH_MS = 2_000;
-
 /**
- * @param retryDelayMs - Called after each connection that ended or was not made: how long to wait.
- * @throws {Error} When a password or TLS file cannot be read, naming the file.
+ * A demoted or cut-off primary keeps its connections open and refuses every write: look for the new
+ * one.
  */
-export function createClient(access: RedisAccess, retryDelayMs: () => number): RedisClient {
+export const NOT_PRIMARY: RegExp = /READONLY|MASTERDOWN|NOREPLICAS/;
+
+export interface Retrying {
+  /** Called after each connection that ended or was not made: how long to wait. */
+  readonly delayMs: () => number;
+  /** Nobody wants the connection any more. */
+  readonly isClosed: () => boolean;
+}
+
+/** @throws {Error} When a password or TLS file cannot be read, naming the file. */
+export function createClient(access: RedisAccess, retrying: Retrying): RedisClient {
   const { topology } = access;
   const shared = sharedOptions(access);
   if (topology.kind === "cluster") {
-    return new Cluster(
+    const cluster = new Cluster(
       topology.servers.map((server) => ({ ...server })),
       {
         redisOptions: { ...shared, socketTimeout: CONNECT_TIMEOUT_MS },
         enableOfflineQueue: false,
-        clusterRetryStrategy: retryDelayMs,
+        clusterRetryStrategy: retrying.delayMs,
         maxRedirections: REDIRECTIONS_MAX,
         // A command whose connection was lost may have run: it is not sent again.
         retryDelayOnFailover: 0,
@@ -73,6 +82,13 @@ export function createClient(access: RedisAccess, retryDelayMs: () => number): R
         slotsRefreshInterval: SLOTS_REFRESH_MS,
       },
     );
+    // Told before the new node connects. A node in use is copied to ask for the slots, so it must
+    // know a new password although its own connection does not need it.
+    cluster.on("+node", (node: Redis) => refreshSecrets(node, access));
+    cluster.on("node error", () => {
+      for (const node of cluster.nodes()) refreshSecrets(node, access);
+    });
+    return cluster;
   }
   const options = { ...shared, db: access.database, enableOfflineQueue: false };
   const client =
@@ -83,14 +99,23 @@ export function createClient(access: RedisAccess, retryDelayMs: () => number): R
           name: topology.name,
           sentinels: topology.sentinels.map((sentinel) => ({ ...sentinel })),
           sentinelCommandTimeout: CONNECT_TIMEOUT_MS,
-          sentinelRetryStrategy: retryDelayMs,
+          sentinelRetryStrategy: () => renew(),
           ...(shared.tls && { enableTLSForSentinelMode: true, sentinelTLS: shared.tls }),
           retryStrategy: () => renew(),
         });
   const renew = (): number => {
     refreshSecrets(client, access);
-    return retryDelayMs();
+    return retrying.delayMs();
   };
+  // The client gives up for good when a connection cannot even be begun, as with a certificate and a
+  // key that do not belong together because they are just being replaced.
+  client.on("end", () => {
+    if (retrying.isClosed()) return;
+    const again = (): void => {
+      if (!retrying.isClosed()) client.connect().catch(() => {}); // told by the event "error"
+    };
+    setTimeout(again, renew()).unref();
+  });
   return client;
 }
 
@@ -110,8 +135,7 @@ function sharedOptions(access: RedisAccess) {
     noDelay: true,
     disableClientInfo: true,
     connectionName: "aliquot",
-    // A demoted primary keeps its connections open and refuses every write: look for the new one.
-    reconnectOnError: (error: Error) => (error.message.includes("READONLY") ? 1 : false),
+    reconnectOnError: (error: Error) => (NOT_PRIMARY.test(error.message) ? 1 : false),
     ...(access.username !== undefined && { username: access.username }),
     ...(password !== undefined && { password }),
     ...(tls !== undefined && { tls }),
@@ -122,9 +146,19 @@ function sharedOptions(access: RedisAccess) {
 function refreshSecrets(client: Redis, access: RedisAccess): void {
   try {
     client.options.password = readPassword(access);
-    client.options.tls = readTls(access.tls);
   } catch {
     // The next attempt reads again; this one tries what is known.
+  }
+  refreshTls(client, access);
+}
+
+/** Like `refreshSecrets`, for a connection that has a password of its own or none. */
+export function refreshTls(client: Redis, access: RedisAccess): void {
+  try {
+    client.options.tls = readTls(access.tls);
+    if (access.topology.kind === "sentinel") client.options.sentinelTLS = client.options.tls;
+  } catch {
+    // As above.
   }
 }
 
@@ -134,7 +168,7 @@ function readPassword({ password }: RedisAccess): string | undefined {
   return readSecret(password.path).replace(/\r?\n$/, "");
 }
 
-function readTls(files: RedisTlsFiles | undefined): ConnectionOptions | undefined {
+export function readTls(files: RedisTlsFiles | undefined): ConnectionOptions | undefined {
   if (files === undefined) return undefined;
   return {
     ...(files.caFile !== undefined && { ca: readSecret(files.caFile) }),

@@ -12,8 +12,15 @@ import { Cluster, type Redis } from "ioredis";
 import { type DurationUs, US_PER_MS } from "../../core/units.ts";
 import { CoordinatorError } from "../../ports/coordinator.ts";
 import type { Random } from "../../ports/random.ts";
-import { CONNECT_TIMEOUT_MS, createClient, type RedisAccess, type RedisClient } from "./client.ts";
+import {
+  CONNECT_TIMEOUT_MS,
+  createClient,
+  NOT_PRIMARY,
+  type RedisAccess,
+  type RedisClient,
+} from "./client.ts";
 import { loadScript, SCRIPT_NAMES, SCRIPTS, type ScriptName } from "./scripts.ts";
+import { type SentinelWatch, watchSentinels } from "./sentinel-watch.ts";
 import { serverRunOf } from "./server-run.ts";
 import { classify, messageOf } from "./trouble.ts";
 
@@ -59,6 +66,7 @@ export class RedisConnection {
   private readonly options: RedisConnectionOptions;
   private readonly client: RedisClient;
   private readonly commandTimeoutMs: number;
+  private readonly sentinels: SentinelWatch | undefined;
   private readonly watch: NodeJS.Timeout;
   /** Oldest first. */
   private readonly pending = new Set<Call>();
@@ -76,7 +84,11 @@ export class RedisConnection {
     this.options = options;
     this.commandTimeoutMs = options.commandTimeoutUs / US_PER_MS;
     this.attemptedAtMs = performance.now();
-    this.client = createClient(options.access, () => this.retryDelayMs());
+    this.client = createClient(options.access, {
+      delayMs: () => this.retryDelayMs(),
+      isClosed: () => this.closed,
+    });
+    this.sentinels = watchSentinels(options.access, () => this.leave("the primary was replaced"));
     for (const name of SCRIPT_NAMES) {
       this.client.defineCommand(commandName(name), { lua: loadScript(SCRIPTS[name].file) });
     }
@@ -123,7 +135,10 @@ export class RedisConnection {
         },
         (error: unknown) => {
           end();
-          reject(classify(error));
+          const trouble = classify(error);
+          // The client leaves such a server, and this is why.
+          if (NOT_PRIMARY.test(trouble.message)) this.lastError = trouble.message;
+          reject(trouble);
         },
       );
     });
@@ -134,6 +149,7 @@ export class RedisConnection {
     if (this.closed) return;
     this.closed = true;
     clearInterval(this.watch);
+    this.sentinels?.close();
     for (const call of this.pending) {
       call.fail(new CoordinatorError("unreachable", "the connection was closed"));
     }
@@ -195,11 +211,21 @@ export class RedisConnection {
       this.handshakeSinceMs = performance.now();
     });
     client.on("ready", () => void this.greet());
-    client.on("close", () => {
-      this.greetings += 1;
-      this.handshakeSinceMs = undefined;
-      this.tell({ up: false, reason: this.lastError });
-    });
+    // "end" alone: no connection could be begun.
+    for (const event of ["close", "end"]) {
+      client.on(event, () => {
+        this.greetings += 1;
+        this.handshakeSinceMs = undefined;
+        this.tell({ up: false, reason: this.lastError });
+      });
+    }
+  }
+
+  /** Gives up the connection that there is, for a new one. */
+  private leave(reason: string): void {
+    this.lastError = reason;
+    // While it is being made there is nothing to leave, and the client would not try again.
+    if (/^(?:ready|connect)$/.test(this.client.status)) this.client.disconnect(true);
   }
 
   /** Learns who answers before anything is asked: strict limits must know of a failover at once. */
@@ -229,8 +255,7 @@ export class RedisConnection {
     const [oldest] = this.pending;
     const waitingSince = Math.min(oldest?.sentAtMs ?? now, this.handshakeSinceMs ?? now);
     if (now - waitingSince < Math.max(DEAD_AFTER_MS, this.commandTimeoutMs)) return;
-    this.lastError = `no answer for ${CONNECT_TIMEOUT_MS} ms`;
-    this.client.disconnect(true);
+    this.leave(`no answer for ${CONNECT_TIMEOUT_MS} ms`);
   }
 }
 
