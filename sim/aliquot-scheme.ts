@@ -1,6 +1,6 @@
 /**
- * The engine of this project as a scheme: the very `PodLimiter` that runs in a pod, against the very
- * rules of the embedded store.
+ * The engine of this project as a scheme: the very `PodLimiter` that runs in a pod, against the
+ * very rules of the embedded store.
  */
 import { AliquotNode, type NodeParts } from "./aliquot-node.ts";
 import { AliquotStore, embeddedBackend, type StoreBackend } from "./aliquot-store.ts";

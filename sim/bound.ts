@@ -1,6 +1,6 @@
 /**
- * The bound on over-admission of hybrid mode, in closed form: what the documents state, what a run's
- * verdict is held against, and what `aliquot simulate` prints.
+ * The bound on over-admission of hybrid mode, in closed form: what the documents state, what a
+ * run's verdict is held against, and what `aliquot simulate` prints.
  */
 import type { Limit } from "../src/core/limit.ts";
 import type { DurationUs, Tokens } from "../src/core/units.ts";
@@ -26,7 +26,8 @@ const COLD = 0.1;
  *
  *     eps = nu (cold b + max(N, r I) + r (I + RTT)),   nu = max(1, 1 / podsFactor)
  *
- * - `cold b`: stock that pods hold for keys nobody told them about yet; `cold b = min(0.1 b, 2 s r)`
+ * - `cold b`: stock that pods hold for keys nobody told them about yet; `cold b = min(0.1 b, 2 s
+ *   r)`
  *   and in whole tokens per pod, so it is 0 when that is below one token each.
  * - `max(N, r I)`: flow tokens at hand, one per pod or one interval's refill of the fleet.
  * - `r (I + RTT)`: what is spent under old knowledge until every pod has heard of an empty bucket.

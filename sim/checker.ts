@@ -2,7 +2,7 @@
  * The laws that must hold after every event, whatever fails.
  *
  * - I1 admissions never exceed `b + r T` by more than the bound and what the faults so far explain
- *   (`sim/allowance.ts`): unreported consumption less the level is exactly the virtual bucket's debt.
+ *   (`sim/allowance.ts`): unreported consumption less the level is the virtual bucket's debt.
  * - I3, I4, I5, clock, share, count: what the traffic with the store tells, see `exchange-laws.ts`.
  * - I7 a fleet without its store admits at most the margin.
  * - report: a pod never reports more than it admitted, and has reported all of it when it leaves in

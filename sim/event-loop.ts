@@ -2,8 +2,8 @@
  * Virtual time: one queue of events, ordered by instant and, at one instant, by when they were
  * scheduled. Nothing else moves time, so a run depends on its seed alone.
  *
- * Events are synchronous. Only an event that has to ask a real server may hand a promise to `block`;
- * virtual time then stands still until it is settled.
+ * Events are synchronous. Only an event that has to ask a real server may hand a promise to
+ * `block`; virtual time then stands still until it is settled.
  */
 import type { DurationUs, InstantUs } from "../src/core/units.ts";
 

@@ -15,14 +15,19 @@ type Message = { readonly done: JobDone } | { readonly error: string };
 export async function doJobs(jobs: readonly Job[], onDone: (done: JobDone) => void): Promise<void> {
   const waiting = [...jobs];
   const threads = Math.min(WORKERS_MAX, availableParallelism(), waiting.length);
-  const workers = Array.from({ length: threads }, () => {
-    return new Worker(new URL("./worker.js", import.meta.url));
-  });
+  const workers = Array.from({ length: threads }, () => new Worker(workerUrl()));
   try {
     await Promise.all(workers.map((worker) => work(worker, waiting, onDone)));
   } finally {
     await Promise.all(workers.map((worker) => worker.terminate()));
   }
+}
+
+/** The worker beside this file, compiled if this file is. */
+function workerUrl(): URL {
+  const url = new URL("./worker.ts", import.meta.url);
+  if (import.meta.url.endsWith(".js")) url.pathname = url.pathname.replace(/\.ts$/, ".js");
+  return url;
 }
 
 function work(worker: Worker, waiting: Job[], onDone: (done: JobDone) => void): Promise<void> {

@@ -1,8 +1,8 @@
 /**
  * The measuring instruments of one key, fed while a run goes on.
  *
- * Two buckets with the limit's rate and burst: the *virtual* one replays what was admitted and may go
- * into debt, so that its largest debt is the largest over-admission over all spans at once; the
+ * Two buckets with the limit's rate and burst: the *virtual* one replays what was admitted and may
+ * go into debt, so that its largest debt is the largest over-admission over all spans at once; the
  * *ideal* one decides the arrivals by itself, which is what a perfect central limiter would admit.
  * Both count in whole numbers: tokens times (period x tick), against microseconds.
  */

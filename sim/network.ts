@@ -1,6 +1,6 @@
 /**
- * Links between pods and the store host: delay, jitter, loss, duplication, reordering; partition and
- * repair, hold and release, each for one way or both.
+ * Links between pods and the store host: delay, jitter, loss, duplication, reordering; partition
+ * and repair, hold and release, each for one way or both.
  */
 import type { DurationUs } from "../src/core/units.ts";
 import type { EventLoop } from "./event-loop.ts";

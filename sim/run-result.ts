@@ -58,7 +58,9 @@ export interface LimitResult {
   readonly excessKey: string;
   /** What `epsBound` allows in this scenario (S = 1); see `sim/bound.ts`. */
   readonly bound: Tokens;
-  /** Largest over-admission per span of `SPANS_SECONDS`, as a part of b + r span; negative: below. */
+  /**
+   * Largest over-admission per span of `SPANS_SECONDS`, as a part of b + r span; negative: below.
+   */
   readonly overAdmission: readonly number[];
   /** Mean over time of the virtual bucket's debt (0 while it has none), summed over keys. */
   readonly debtMean: Tokens;

@@ -99,7 +99,9 @@ export interface SchemeNode {
   request(checks: readonly SimCheck[], answer: (answer: Answer) => void): void;
   /** Other limits are in force from now on, same order. */
   configChanged?(limits: readonly Limit[]): void;
-  /** The pod stops in good order: report what is owed, then call `left`. New requests go elsewhere. */
+  /**
+   * The pod stops in good order: report what is owed, then call `left`. New requests go elsewhere.
+   */
   leave?(left: () => void): void;
   /** What this node knows about its own state, for metrics and invariants. */
   inspect?(): NodeFigures;

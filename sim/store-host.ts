@@ -69,7 +69,9 @@ export class StoreHost {
     this.#clockOffsetUs += byUs;
   }
 
-  /** Copies the state now and puts it back after `lagUs`, as a failover to that old a replica does. */
+  /**
+   * Copies the state now and puts it back after `lagUs`, as a failover to that old a replica does.
+   */
   failOverAfter(lagUs: DurationUs, failingOver: () => void): void {
     const copy = this.#program.snapshot();
     const later = (restore: Restore): void => {

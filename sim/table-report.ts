@@ -42,7 +42,9 @@ export function row(runs: readonly JobDone[]): string {
   return cells.map((cell, i) => cell.padStart(COLUMNS[i]?.width ?? 0)).join(" ");
 }
 
-/** What failed in one run: promises with their figures, broken invariants, the line that repeats it. */
+/**
+ * What failed in one run: promises with their figures, broken invariants, the line that repeats it.
+ */
 export function failure(run: JobDone): string {
   const lines = run.verdicts
     .filter((verdict) => !verdict.passed)

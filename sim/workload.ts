@@ -28,7 +28,9 @@ export interface WorkloadSetup {
 export interface WorkloadRun {
   /** The next open-loop arrival, in order of time; undefined when there are no more. */
   next(): Arrival | undefined;
-  /** A closed loop: what a caller does after an answer, at or after `nowUs`; undefined for nothing. */
+  /**
+   * A closed loop: what a caller does after an answer, at or after `nowUs`; undefined for nothing.
+   */
   answered?(nowUs: InstantUs, arrival: Arrival, answer: Answer): Arrival | undefined;
 }
 

@@ -1,7 +1,7 @@
 /**
- * An attacker who knows the algorithm: let all pods fetch stock, drain the bucket through a few, then
- * spend everything that every pod still holds at one instant. The phases are drawn from the seed, a
- * new draw for each attack; the bucket is full again before the next.
+ * An attacker who knows the algorithm: let all pods fetch stock, drain the bucket through a few,
+ * then spend everything that every pod still holds at one instant. The phases are drawn from the
+ * seed, a new draw for each attack; the bucket is full again before the next.
  */
 import type { DurationUs } from "../../src/core/units.ts";
 import { LAN } from "../network.ts";
@@ -74,7 +74,7 @@ function adversary(name: string, target: Target, given: Partial<Scenario>): Scen
   const { pods, burst, intervalMs } = target;
   return scenarioOf("adversary", {
     name,
-    question: `What can an attacker get who knows the rules: ${pods} pods, b = ${burst}, I = ${intervalMs} ms?`,
+    question: `An attacker knows the rules: ${pods} pods, b = ${burst}, I = ${intervalMs} ms?`,
     pods,
     seeds: [1, 2, 3, 4],
     durationUs: (ATTACKS + 1) * (restUs(target) + SECOND) + SECOND,

@@ -1,4 +1,6 @@
-/** Pods come, go and die; the count is wrong; limits change while the fleet runs; anything at all. */
+/**
+ * Pods come, go and die; the count is wrong; limits change while the fleet runs; anything at all.
+ */
 import type { Fault } from "../fault-plan.ts";
 import { LAN } from "../network.ts";
 import type { Scenario } from "../scenario.ts";

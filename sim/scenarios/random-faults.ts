@@ -1,4 +1,6 @@
-/** Draws a plan of faults: any kind, at any time, on any pods. The seed chooses, the plan is data. */
+/**
+ * Draws a plan of faults: any kind, at any time, on any pods. The seed chooses, the plan is data.
+ */
 import type { DurationUs } from "../../src/core/units.ts";
 import type { Fault, Way } from "../fault-plan.ts";
 import type { Prng } from "../prng.ts";

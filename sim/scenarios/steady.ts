@@ -1,4 +1,7 @@
-/** Even load on all pods, from half the limit to ten times as much, and slow or sudden changes of it. */
+/**
+ * Even load on all pods, from half the limit to ten times as much, and slow or sudden changes of
+ * it.
+ */
 import type { Scenario } from "../scenario.ts";
 import { ONE_CHECK, onOff, ramp, salvos, together, traffic } from "../traffic.ts";
 import {

@@ -1,4 +1,6 @@
-/** Two schemes small enough to be right by inspection, and a workload: they test the world itself. */
+/**
+ * Two schemes small enough to be right by inspection, and a workload: they test the world itself.
+ */
 
 import { MeterBucket } from "../../sim/meter.ts";
 import { ALLOWED, DENIED, NO_STORE, type Scheme, type StoreProgram } from "../../sim/scheme.ts";

@@ -181,7 +181,7 @@ test("a store that fails over brings back the state of then", async () => {
   expect(went).toBeLessThan(900);
 });
 
-test("20 pods at r = 1000/s for a minute take less than four seconds of processor time", async () => {
+test("20 pods at r = 1000/s for a minute take under four seconds of processor time", async () => {
   const before = process.cpuUsage();
   const result = await runScenario(scenarioNamed("steady-2x-minute"), aliquotScheme() as Scheme, 1);
   const { user, system } = process.cpuUsage(before);
