@@ -1,5 +1,6 @@
 /** The flags that stand for settings, and loading a configuration the way `serve` does. */
 import type { Config } from "../config/config.ts";
+import { readDomainFiles } from "../config/domain-files.ts";
 import { type Loaded, loadConfig } from "../config/load.ts";
 import { formatProblem, type Problem } from "../config/problem.ts";
 import { readConfigFile } from "../config/read-file.ts";
@@ -44,7 +45,9 @@ export async function loadFile(path: string, flags: GivenFlags, io: Io): Promise
   const { text, problem } = await readConfigFile(path);
   if (text === undefined) return { problems: [problem] };
   const { env, hostname } = io;
-  return loadConfig({ file: { path, text }, env, flags: Object.fromEntries(flags), hostname });
+  const file = { path, text };
+  const domainFiles = await readDomainFiles(file);
+  return loadConfig({ file, domainFiles, env, flags: Object.fromEntries(flags), hostname });
 }
 
 /** Loads one file; problems go to stderr, one line each, and undefined is returned. */

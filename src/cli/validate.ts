@@ -1,6 +1,6 @@
 /** `aliquot validate`: every problem of some files, or the limits that they would put in force. */
 import { stringify } from "yaml";
-import type { Config } from "../config/config.ts";
+import { allLimits, type Config } from "../config/config.ts";
 import { formatDuration } from "../config/duration.ts";
 import { describeConfig } from "../config/effective.ts";
 import { formatRate } from "../config/rate.ts";
@@ -53,9 +53,10 @@ export const validate: Verb = {
 
 /** The limits of a configuration as a table for people. */
 export function limitsTable(config: Config): readonly string[] {
-  const count = config.limits.length;
+  const limits = allLimits(config);
+  const count = limits.length;
   const store = config.redis === undefined ? "embedded store" : "redis";
-  const rows = config.limits.flatMap((limit) => [limitRow(limit), ...overrideRows(limit)]);
+  const rows = limits.flatMap((limit) => [limitRow(limit), ...overrideRows(limit)]);
   return [
     `${config.file}: valid; fleet ${config.fleet}, ${store}, ` +
       `${count} ${count === 1 ? "limit" : "limits"}`,

@@ -2,8 +2,10 @@
  * The effective configuration: resolved, in the units of the core, and impossible to be wrong. It
  * is made only by `loadConfig`; nothing behind it checks a value again.
  */
-import type { Fallback, Limit } from "../core/limit.ts";
+import type { Fallback, Limit, OnDeny } from "../core/limit.ts";
 import type { DurationUs } from "../core/units.ts";
+import type { DescriptorDomain } from "../ports/descriptors.ts";
+import type { Policy } from "../ports/policy.ts";
 import type { Address } from "./address.ts";
 
 /** Which response headers tell callers about their limits. */
@@ -86,6 +88,27 @@ export interface Config {
   /** Most keys tracked at once in this pod. */
   readonly keysMax: number;
   readonly logLevel: LogLevel;
-  /** In file order, with distinct names; at least one. */
+  /** In file order, with distinct names; at least one unless `envoy` has some. */
   readonly limits: readonly Limit[];
+  /** For `/v1/forward`, in file order, with distinct names. */
+  readonly policies: readonly Policy[];
+  /** Undefined when there are no rules for Envoy. */
+  readonly envoy: EnvoyConfig | undefined;
+}
+
+/** Files of envoyproxy/ratelimit, translated. */
+export interface EnvoyConfig {
+  /** As they stand in the file; relative ones begin where the file is. */
+  readonly patterns: readonly string[];
+  readonly onDeny: OnDeny;
+  readonly domains: readonly DescriptorDomain[];
+  /** Every limit of the domains, in the order of files and rules; names begin with `envoy/`. */
+  readonly limits: readonly Limit[];
+  /** SHA-256 over the texts of the files, hex. */
+  readonly textHash: string;
+}
+
+/** Everything that the engine keeps: the limits of the file and those for Envoy. */
+export function allLimits(config: Pick<Config, "limits" | "envoy">): readonly Limit[] {
+  return [...config.limits, ...(config.envoy?.limits ?? [])];
 }

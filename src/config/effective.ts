@@ -3,9 +3,12 @@
  * what is printed, logged and hashed. Written to a file it gives the same configuration again.
  */
 import type { Fallback, Limit } from "../core/limit.ts";
+import type { Policy, PolicyCheck } from "../ports/policy.ts";
 import { formatAddress } from "./address.ts";
-import type { Config, MembershipConfig, RedisConfig } from "./config.ts";
+import type { Config, DecisionListener, MembershipConfig, RedisConfig } from "./config.ts";
 import { formatDuration } from "./duration.ts";
+import { formatKeySource } from "./key-source.ts";
+import { formatPathPattern } from "./path-pattern.ts";
 import { formatRate } from "./rate.ts";
 
 /** Without what may differ from pod to pod of one fleet: pod id and file. */
@@ -15,10 +18,8 @@ export function describeConfig(config: Omit<Config, "hash">): Record<string, unk
     version: 1,
     fleet: config.fleet,
     listen: {
-      http: {
-        socket: listen.http.socket ?? "off",
-        tcp: listen.http.tcp === undefined ? "off" : formatAddress(listen.http.tcp),
-      },
+      http: describeListener(listen.http),
+      grpc: describeListener(listen.grpc),
       ops: listen.ops === undefined ? "off" : formatAddress(listen.ops),
       socket_mode: listen.socketMode.toString(8).padStart(4, "0"),
       allow_remote: listen.allowRemote,
@@ -33,7 +34,15 @@ export function describeConfig(config: Omit<Config, "hash">): Record<string, unk
     keys_max: config.keysMax,
     log_level: config.logLevel,
     limits: config.limits.map(describeLimit),
+    ...(config.policies.length > 0 && { policies: config.policies.map(describePolicy) }),
+    ...(config.envoy && {
+      envoy: { domains: [...config.envoy.patterns], on_deny: config.envoy.onDeny },
+    }),
   };
+}
+
+function describeListener({ socket, tcp }: DecisionListener): Record<string, unknown> {
+  return { socket: socket ?? "off", tcp: tcp === undefined ? "off" : formatAddress(tcp) };
 }
 
 function describeRedis(redis: RedisConfig): Record<string, unknown> {
@@ -83,8 +92,28 @@ function describeLimit(limit: Limit): Record<string, unknown> {
     rate: formatRate(limit),
     burst: limit.burst,
     mode: limit.mode,
+    ...(limit.isAuto && { tolerance: limit.tolerance }),
     fallback: describeFallback(limit.fallback),
     shadow: limit.shadow,
+    on_deny: limit.onDeny,
     ...(overrides.length > 0 && { overrides }),
   };
+}
+
+function describePolicy(policy: Policy): Record<string, unknown> {
+  const { methods, paths } = policy;
+  return {
+    name: policy.name,
+    match: {
+      ...(methods && { methods: [...methods] }),
+      ...(paths && { path: paths.map(formatPathPattern) }),
+    },
+    trusted_hops: policy.trustedHops,
+    ipv6_prefix: policy.ipv6Prefix,
+    checks: policy.checks.map(describeCheck),
+  };
+}
+
+function describeCheck({ limit, key, cost }: PolicyCheck): Record<string, unknown> {
+  return { limit, key: key.map(formatKeySource), cost };
 }

@@ -2,7 +2,7 @@
  * The file after the schema has read it: names as in the file, values in the core's units, defaults
  * filled in, sections not yet put together.
  */
-import type { Fallback } from "../core/limit.ts";
+import type { Fallback, OnDeny } from "../core/limit.ts";
 import type { DurationUs, Tokens } from "../core/units.ts";
 import type { Address } from "./address.ts";
 import type { HeaderShape, LogLevel } from "./config.ts";
@@ -10,7 +10,7 @@ import type { Rate } from "./rate.ts";
 
 export interface FileListen {
   readonly http: { readonly socket: string | undefined; readonly tcp: Address | undefined };
-  readonly grpc?: unknown;
+  readonly grpc: { readonly socket: string | undefined; readonly tcp: Address | undefined };
   readonly ops: Address | undefined;
   readonly socket_mode: number;
   readonly allow_remote: boolean;
@@ -52,18 +52,58 @@ export interface FileOverride {
   readonly burst?: Tokens | undefined;
 }
 
+export type FileLimitFallback =
+  | Fallback["policy"]
+  | { readonly [K in keyof FileFallback]?: FileFallback[K] | undefined };
+
 export interface FileLimit {
   readonly name: string;
   readonly rate: Rate;
   readonly burst?: Tokens | undefined;
   readonly mode: "auto" | "hybrid" | "leased" | "exact";
   readonly tolerance?: number | undefined;
-  readonly fallback?:
-    | Fallback["policy"]
-    | { readonly [K in keyof FileFallback]?: FileFallback[K] | undefined }
-    | undefined;
+  readonly fallback?: FileLimitFallback | undefined;
   readonly shadow: boolean;
+  readonly on_deny: OnDeny;
   readonly overrides?: readonly FileOverride[] | undefined;
+}
+
+/** The block `aliquot:` beside a `rate_limit` of envoyproxy/ratelimit. */
+export interface FileDescriptorTerms {
+  readonly burst?: Tokens | undefined;
+  readonly mode?: FileLimit["mode"] | undefined;
+  readonly fallback?: FileLimitFallback | undefined;
+  readonly on_deny?: OnDeny | undefined;
+}
+
+export interface FileEnvoy {
+  readonly domains: readonly string[];
+  readonly on_deny: OnDeny;
+}
+
+/** One text or a list of them. */
+export type FileTexts = string | readonly string[];
+
+export interface FileForward {
+  readonly trusted_hops?: number | undefined;
+  readonly ipv6_prefix: number;
+}
+
+export interface FilePolicyCheck {
+  readonly limit: string;
+  readonly key: FileTexts;
+  readonly cost: Tokens;
+}
+
+export interface FilePolicy {
+  readonly name: string;
+  readonly match: {
+    readonly methods?: readonly string[] | undefined;
+    readonly path?: FileTexts | undefined;
+  };
+  readonly trusted_hops?: number | undefined;
+  readonly ipv6_prefix?: number | undefined;
+  readonly checks: readonly FilePolicyCheck[];
 }
 
 export interface FileShape {
@@ -79,7 +119,8 @@ export interface FileShape {
   readonly headers: readonly HeaderShape[];
   readonly keys_max: number;
   readonly log_level: LogLevel;
-  readonly limits: readonly FileLimit[];
-  readonly policies?: unknown;
-  readonly envoy?: unknown;
+  readonly limits?: readonly FileLimit[] | undefined;
+  readonly forward: FileForward;
+  readonly policies: readonly FilePolicy[];
+  readonly envoy?: FileEnvoy | undefined;
 }

@@ -11,6 +11,7 @@ export class Findings {
   readonly #file: SourceFile;
   readonly #overlaid: Overlaid;
   readonly #problems: Problem[];
+  readonly #included: Problem[] = [];
   #untold = 0;
 
   constructor(file: SourceFile, overlaid: Overlaid) {
@@ -29,9 +30,13 @@ export class Findings {
       const [[lineA, columnA], [lineB, columnB]] = [place(a), place(b)];
       return lineA - lineB || columnA - columnB;
     });
-    if (this.#untold === 0) return told;
+    if (this.#untold === 0) return [...told, ...this.#included];
     const rest = `has ${this.#untold} more problems`;
-    return [...told, this.#problem(this.#file.path, [], undefined, rest, undefined)];
+    return [
+      ...told,
+      this.#problem(this.#file.path, [], undefined, rest, undefined),
+      ...this.#included,
+    ];
   }
 
   /** The value at a path with environment and flags laid over the file. */
@@ -71,6 +76,11 @@ export class Findings {
       message,
       value: shown,
     });
+  }
+
+  /** Adds what is wrong with another file that this one names; told after its own. */
+  include(problems: readonly Problem[]): void {
+    this.#included.push(...problems.slice(0, PROBLEMS_MAX - this.#included.length));
   }
 
   #push(path: Path, part: "name" | "value", message: string, value: string | undefined): void {

@@ -1,5 +1,6 @@
 /** The schema of limits and of what they do while the store is out of reach. */
 import { z } from "zod";
+import type { OnDeny } from "../core/limit.ts";
 import {
   choiceField,
   keyField,
@@ -11,7 +12,7 @@ import {
   switchField,
   wholeNumberField,
 } from "./fields.ts";
-import type { FileFallback, FileLimit } from "./file-shape.ts";
+import type { FileDescriptorTerms, FileFallback, FileLimit } from "./file-shape.ts";
 
 /** Most overrides of one limit. */
 export const OVERRIDES_MAX = 10_000;
@@ -50,6 +51,19 @@ export const fallbackSchema: z.ZodType<FileFallback> = map(
   },
 );
 
+function limitMode(): z.ZodType<FileLimit["mode"], FileLimit["mode"]> {
+  return choiceField(["auto", "hybrid", "leased", "exact"]);
+}
+
+/** What a denied check does to a limit, where a file may say it. */
+export function onDenyField(): z.ZodType<OnDeny, OnDeny> {
+  return choiceField(["keep", "debit"]);
+}
+
+const ON_DENY =
+  "What a denied check does to this limit: `keep` spends nothing, `debit` spends the cost anyway, " +
+  "also into debt.";
+
 const limitFallback = z
   .union(
     [
@@ -68,6 +82,17 @@ const limitFallback = z
     title: "policy, or a map",
     description: "In place of the general `fallback`: its policy, or any of its fields.",
   });
+
+/** What a file of envoyproxy/ratelimit may say about one of its limits beyond that format. */
+export const descriptorTermsSchema: z.ZodType<FileDescriptorTerms> = map(
+  "How Aliquot keeps the limit beside it.",
+  {
+    burst: wholeNumberField(1).optional().meta({ description: "Default: `requests_per_unit`." }),
+    mode: limitMode().optional(),
+    fallback: limitFallback.optional(),
+    on_deny: onDenyField().optional().meta({ description: ON_DENY }),
+  },
+);
 
 const override = map("A rate and burst for a single key, in place of the limit's.", {
   key: keyField().meta({ description: "The key, compared byte for byte." }),
@@ -92,7 +117,7 @@ export const limitSchema: z.ZodType<FileLimit> = map(
           "Most tokens that can be admitted at one instant, for the whole fleet. " +
           "Default: one second of the rate, at least 1.",
       }),
-    mode: choiceField(["auto", "hybrid", "leased", "exact"]).prefault("auto").meta({
+    mode: limitMode().prefault("auto").meta({
       description: "`auto` is hybrid for now; `leased` and `exact` are not yet available.",
     }),
     tolerance: partField().optional().meta({
@@ -103,6 +128,7 @@ export const limitSchema: z.ZodType<FileLimit> = map(
     shadow: switchField()
       .prefault(false)
       .meta({ description: "Denials are counted but not enforced." }),
+    on_deny: onDenyField().prefault("keep").meta({ description: ON_DENY }),
     overrides: list(override, 0, OVERRIDES_MAX)
       .optional()
       .meta({ description: "Single keys with a rate and burst of their own." }),

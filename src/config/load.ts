@@ -11,18 +11,22 @@ import { Findings } from "./findings.ts";
 import { reportIssues } from "./issues.ts";
 import { reportNotYet } from "./not-yet.ts";
 import type { Problem } from "./problem.ts";
+import { type DomainFile, resolveEnvoy } from "./resolve-envoy.ts";
 import { resolveFleet, resolveMembership, resolvePodId } from "./resolve-fleet.ts";
 import { resolveLimits, toFallback } from "./resolve-limits.ts";
 import { resolveListen } from "./resolve-listen.ts";
+import { resolvePolicies } from "./resolve-policies.ts";
 import { resolveRedis } from "./resolve-redis.ts";
 import { salvage } from "./salvage.ts";
-import { fileSchema, sections } from "./schema.ts";
+import { fileSchema, LIMITS_MAX, sections } from "./schema.ts";
 import { type Environment, type Flags, overlay } from "./settings.ts";
 import { parseSourceFile } from "./source-file.ts";
 import { isMap } from "./tree.ts";
 
 export interface Sources {
   readonly file: { readonly path: string; readonly text: string };
+  /** What the patterns of `envoy.domains` found; see `readDomainFiles`. */
+  readonly domainFiles?: readonly DomainFile[];
   readonly env: Environment;
   /** By name without dashes; `pod-id` and the names in `SETTINGS`. */
   readonly flags: Flags;
@@ -78,7 +82,15 @@ function resolve(sources: Sources, findings: Findings): Config | undefined {
   const headers = then(read("headers"), (shapes) => checkHeaders(shapes, findings));
   const fallback = read("fallback") ?? sections.fallback.parse(undefined);
   const reconcile = read("reconcile") ?? sections.reconcile.parse(undefined);
-  const limits = resolveLimits({ fallback, intervalUs: reconcile.interval }, findings);
+  const defaults = { fallback, intervalUs: reconcile.interval };
+  const limits = resolveLimits(defaults, findings);
+  const envoy = then(read("envoy"), (section) => {
+    const domainDefaults = { ...defaults, onDeny: section.on_deny };
+    return resolveEnvoy(section, sources.domainFiles ?? [], domainDefaults, findings);
+  });
+  requireLimits(findings);
+  const forward = read("forward") ?? sections.forward.parse(undefined);
+  const policies = resolvePolicies({ forward, limits }, findings);
   const plain = {
     decisionTimeoutUs: read("decision_timeout"),
     drainTimeoutUs: read("drain_timeout"),
@@ -95,6 +107,8 @@ function resolve(sources: Sources, findings: Findings): Config | undefined {
     reconcile: { intervalUs: reconcile.interval },
     fallback: toFallback(fallback),
     limits,
+    policies,
+    envoy,
   };
   return { ...effective, hash: hashOf(effective) };
 }
@@ -120,8 +134,15 @@ function checkHeaders(shapes: readonly HeaderShape[], findings: Findings): reado
   return shapes;
 }
 
+/** A sidecar without any limit would admit everything, which nobody installs it for. */
+function requireLimits(findings: Findings): void {
+  if (["limits", "envoy"].some((name) => findings.valueAt([name]) !== undefined)) return;
+  findings.add(["limits"], `is missing; must be a list of 1 to ${LIMITS_MAX} items`);
+}
+
 function hashOf(config: Omit<Config, "hash">): string {
   return createHash("sha256")
     .update(JSON.stringify(describeConfig(config)))
+    .update(config.envoy?.textHash ?? "")
     .digest("hex");
 }

@@ -16,16 +16,11 @@ interface NotYet {
 }
 
 const NOT_YET: readonly NotYet[] = [
-  { path: ["limits", "*", "mode"], values: ["leased", "exact"], advice: "use auto or hybrid" },
-  { path: ["limits", "*", "tolerance"], advice: "leave it out; auto is hybrid" },
-  { path: ["listen", "grpc"], advice: "leave it out; use listen.http" },
   {
     path: ["membership", "source"],
     values: ["kubernetes", "dns"],
     advice: "use redis or static",
   },
-  { path: ["policies"], advice: "leave it out; use POST /v1/check" },
-  { path: ["envoy"], advice: "leave it out; use limits" },
 ];
 
 export function reportNotYet(findings: Findings): void {

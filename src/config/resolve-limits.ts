@@ -1,7 +1,13 @@
 /** Builds the limits, each by itself, so that one that is wrong hides no problem of another. */
-import { defineLimit, type Fallback, type Limit } from "../core/limit.ts";
+import {
+  defineLimit,
+  type Fallback,
+  type Limit,
+  type LimitSpec,
+  type Mode,
+} from "../core/limit.ts";
 import { type DurationUs, type Tokens, US_PER_SECOND } from "../core/units.ts";
-import type { FileFallback, FileLimit, FileOverride } from "./file-shape.ts";
+import type { FileDescriptorTerms, FileFallback, FileLimit, FileOverride } from "./file-shape.ts";
 import type { Findings } from "./findings.ts";
 import { limitSchema } from "./limit-schema.ts";
 import type { Rate } from "./rate.ts";
@@ -40,25 +46,37 @@ export function toFallback(file: FileFallback): Fallback {
   return { policy: file.policy, margin: file.margin, maxPods: file.max_pods };
 }
 
+/** What a limit says about itself beside its rate and burst, with the defaults filled in. */
+export function resolveTerms(
+  own: Pick<FileDescriptorTerms, "mode" | "fallback">,
+  defaults: LimitDefaults,
+): Pick<LimitSpec, "intervalUs" | "fallback"> & { readonly mode: Mode | "auto" } {
+  const fallback = typeof own.fallback === "string" ? { policy: own.fallback } : own.fallback;
+  const general = defaults.fallback;
+  return {
+    intervalUs: defaults.intervalUs,
+    mode: own.mode ?? "auto",
+    fallback: toFallback({
+      policy: fallback?.policy ?? general.policy,
+      margin: fallback?.margin ?? general.margin,
+      max_pods: fallback?.max_pods ?? general.max_pods,
+    }),
+  };
+}
+
 function resolveLimit(
   file: FileLimit,
   path: Path,
   defaults: LimitDefaults,
   findings: Findings,
 ): Limit | undefined {
-  const own = typeof file.fallback === "string" ? { policy: file.fallback } : file.fallback;
-  const general = defaults.fallback;
   const spec = {
+    ...resolveTerms(file, defaults),
+    ...(file.tolerance !== undefined && { tolerance: file.tolerance }),
     name: file.name,
-    intervalUs: defaults.intervalUs,
-    mode: file.mode === "auto" ? "hybrid" : file.mode,
     shadow: file.shadow,
-    fallback: toFallback({
-      policy: own?.policy ?? general.policy,
-      margin: own?.margin ?? general.margin,
-      max_pods: own?.max_pods ?? general.max_pods,
-    }),
-  } as const;
+    onDeny: file.on_deny,
+  };
   const build = (from: FileLimit | FileOverride, at: Path, overrides?: Map<string, Limit>) => {
     const burst = from.burst ?? defaultBurst(from.rate);
     try {
@@ -77,7 +95,7 @@ function resolveLimit(
   return build(file, path, overrides);
 }
 
-function reportDuplicates(
+export function reportDuplicates(
   path: Path,
   items: readonly unknown[],
   name: "name" | "key",

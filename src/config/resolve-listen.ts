@@ -5,23 +5,35 @@ import type { FileListen } from "./file-shape.ts";
 import type { Findings } from "./findings.ts";
 
 export function resolveListen(listen: FileListen, findings: Findings): ListenConfig {
-  const { http, ops } = listen;
+  const { http, grpc, ops } = listen;
   if (http.socket === undefined && http.tcp === undefined) {
     findings.add(["listen", "http"], "has no listener; give a socket, a TCP address or both");
   }
-  if (http.tcp !== undefined && !isLoopback(http.tcp) && !listen.allow_remote) {
+  for (const door of ["http", "grpc"] as const) {
+    const { tcp } = listen[door];
+    if (tcp === undefined || isLoopback(tcp) || listen.allow_remote) continue;
     findings.add(
-      ["listen", "http", "tcp"],
+      ["listen", door, "tcp"],
       "can be reached from other machines, and nobody is asked who they are; " +
         "use 127.0.0.1, or set listen.allow_remote: true",
     );
   }
-  if (http.tcp !== undefined && ops !== undefined && collides(http.tcp, ops)) {
-    findings.add(["listen", "ops"], `needs another port than listen.http.tcp`);
+  if (collides(http.tcp, ops)) {
+    findings.add(["listen", "ops"], "needs another port than listen.http.tcp");
+  }
+  for (const [other, address] of [
+    ["listen.http.tcp", http.tcp],
+    ["listen.ops", ops],
+  ] as const) {
+    if (!collides(grpc.tcp, address)) continue;
+    findings.add(["listen", "grpc", "tcp"], `needs another port than ${other}`);
+  }
+  if (grpc.socket !== undefined && grpc.socket === http.socket) {
+    findings.add(["listen", "grpc", "socket"], "needs another path than listen.http.socket");
   }
   return {
     http: { socket: http.socket, tcp: http.tcp },
-    grpc: { socket: undefined, tcp: undefined },
+    grpc: { socket: grpc.socket, tcp: grpc.tcp },
     ops,
     socketMode: listen.socket_mode,
     allowRemote: listen.allow_remote,
@@ -29,8 +41,8 @@ export function resolveListen(listen: FileListen, findings: Findings): ListenCon
 }
 
 /** Both cannot be bound: the same port on the same address, or on every address. */
-function collides(a: Address, b: Address): boolean {
-  if (a.port !== b.port || a.port === 0) return false;
+function collides(a: Address | undefined, b: Address | undefined): boolean {
+  if (a === undefined || b === undefined || a.port !== b.port || a.port === 0) return false;
   const everywhere = [a, b].some((address) => ["0.0.0.0", "::"].includes(address.host));
   return everywhere || formatAddress(a) === formatAddress(b);
 }

@@ -5,6 +5,7 @@
  */
 import { z } from "zod";
 import { US_PER_MS, US_PER_SECOND } from "../core/units.ts";
+import { envoySchema, grpcSchema } from "./envoy-schema.ts";
 import {
   choiceField,
   durationField,
@@ -18,8 +19,8 @@ import {
   wholeNumberField,
 } from "./fields.ts";
 import type { FileShape } from "./file-shape.ts";
-import { envoySchema, grpcSchema, policySchema } from "./later-schema.ts";
 import { fallbackSchema, limitSchema, PODS_MAX } from "./limit-schema.ts";
+import { forwardSchema, POLICIES_MAX, policySchema } from "./policy-schema.ts";
 import { redisSchema } from "./redis-schema.ts";
 
 const MINUTE = 60 * US_PER_SECOND;
@@ -38,7 +39,7 @@ const http = map("Where the HTTP decision API listens.", {
 
 const listen = map("Listeners.", {
   http: http.prefault({}),
-  grpc: grpcSchema.optional(),
+  grpc: grpcSchema.prefault({}),
   ops: listenField()
     .prefault("0.0.0.0:8792")
     .meta({ description: "TCP address of probes and metrics: no decisions, no writes." }),
@@ -118,11 +119,13 @@ export const sections: { readonly [K in keyof FileShape]-?: z.ZodType<FileShape[
   log_level: choiceField(["error", "warn", "info", "debug", "trace"])
     .prefault("info")
     .meta({ description: "Least severity of log lines." }),
-  limits: list(limitSchema, 1, LIMITS_MAX).meta({ description: "The limits, at least one." }),
-  policies: z
-    .array(policySchema)
+  limits: list(limitSchema, 1, LIMITS_MAX)
     .optional()
-    .meta({ description: "For `/v1/forward`. Not yet available." }),
+    .meta({ description: "The limits, at least one unless `envoy` brings some." }),
+  forward: forwardSchema.prefault({}),
+  policies: list(policySchema, 0, POLICIES_MAX)
+    .prefault([])
+    .meta({ description: "Which checks `/v1/forward` makes; the first that matches counts." }),
   envoy: envoySchema.optional(),
 };
 

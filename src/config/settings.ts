@@ -38,13 +38,13 @@ export const SETTINGS: readonly Setting[] = [
     flag: "listen-grpc-socket",
     path: ["listen", "grpc", "socket"],
     kind: "text",
-    help: "Unix socket of the gRPC service (not yet available)",
+    help: "Unix socket of the gRPC service, or off",
   },
   {
     flag: "listen-grpc-tcp",
     path: ["listen", "grpc", "tcp"],
     kind: "text",
-    help: "host:port of the gRPC service (not yet available)",
+    help: "host:port of the gRPC service, or off",
   },
   { flag: "ops", path: ["listen", "ops"], kind: "text", help: "host:port of probes and metrics" },
   {

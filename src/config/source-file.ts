@@ -42,19 +42,37 @@ export interface SourceFile {
 }
 
 export function parseSourceFile(path: string, text: string): SourceFile {
-  const problem = (message: string, position?: Position): Problem => ({
-    source: path,
-    line: position?.line,
-    column: position?.column,
-    field: "",
-    message,
-    value: undefined,
-  });
+  const parsed = parseYaml(path, text);
   const unreadable = (...problems: Problem[]): SourceFile => {
     return { path, value: undefined, problems, position: () => ({ line: 1, column: 1 }) };
   };
+  if (parsed.document === undefined) return unreadable(...parsed.problems);
+  const { document, problems, at } = parsed;
+  try {
+    const value: unknown = document.toJS({ maxAliasCount: ALIASES_MAX });
+    return { path, value, problems, position: (to, part) => at(offsetOf(document, to, part)) };
+  } catch (error) {
+    // Too deep for the stack, or aliases that multiply.
+    return unreadable(unusable(path, text, at, error));
+  }
+}
+
+export interface ParsedYaml {
+  readonly document: Document;
+  /** Duplicate names; anything else makes a text unreadable. */
+  readonly problems: readonly Problem[];
+  at(offset: number): Position;
+}
+
+interface UnreadableYaml {
+  readonly document?: undefined;
+  readonly problems: readonly Problem[];
+}
+
+/** @returns The parsed text, or the problems that make it unreadable. */
+export function parseYaml(path: string, text: string): ParsedYaml | UnreadableYaml {
   if (Buffer.byteLength(text) > FILE_BYTES_MAX) {
-    return unreadable(problem(`must be at most ${FILE_BYTES_MAX} bytes long`));
+    return { problems: [problemAt(path, `must be at most ${FILE_BYTES_MAX} bytes long`)] };
   }
   const lines = new LineCounter();
   const at = (offset: number): Position => {
@@ -66,19 +84,36 @@ export function parseSourceFile(path: string, text: string): SourceFile {
     // One fault of syntax brings others in its train; the first few tell enough.
     const syntax = [...document.errors, ...document.warnings].filter(isSyntax);
     const faults = syntax.length > 0 ? syntax.slice(0, SYNTAX_FAULTS_MAX) : document.errors;
-    const problems = faults.map((fault) =>
-      problem(explain(fault.code, fault.message, text.slice(fault.pos[0])), at(fault.pos[0])),
+    const problems = faults.map(({ code, message, pos: [start] }) =>
+      problemAt(path, explain(code, message, text.slice(start)), at(start)),
     );
-    if (syntax.length > 0) return unreadable(...problems);
-    const value: unknown = document.toJS({ maxAliasCount: ALIASES_MAX });
-    return { path, value, problems, position: (to, part) => at(offsetOf(document, to, part)) };
+    return syntax.length > 0 ? { problems } : { document, problems, at };
   } catch (error) {
-    // Too deep for the parser's stack, or aliases that multiply.
-    const reason = error instanceof Error ? error.message : String(error);
-    const alias = /Unresolved alias.*: (\S+)$/.exec(reason)?.[1];
-    const place = alias === undefined ? 0 : Math.max(0, text.indexOf(`*${alias}`));
-    return unreadable(problem(`is not usable YAML: ${reason}`, at(place)));
+    return { problems: [unusable(path, text, at, error)] };
   }
+}
+
+function unusable(
+  path: string,
+  text: string,
+  at: (offset: number) => Position,
+  error: unknown,
+): Problem {
+  const reason = error instanceof Error ? error.message : String(error);
+  const alias = /Unresolved alias.*: (\S+)$/.exec(reason)?.[1];
+  const place = alias === undefined ? 0 : Math.max(0, text.indexOf(`*${alias}`));
+  return problemAt(path, `is not usable YAML: ${reason}`, at(place));
+}
+
+function problemAt(path: string, message: string, position?: Position): Problem {
+  return {
+    source: path,
+    line: position?.line,
+    column: position?.column,
+    field: "",
+    message,
+    value: undefined,
+  };
 }
 
 function isSyntax(fault: { code: string }): boolean {

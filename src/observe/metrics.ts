@@ -7,6 +7,7 @@
  */
 import { Registry } from "prom-client";
 import { type Figures, type LimitFigures, OUTCOMES, SOURCES } from "../core/tally.ts";
+import { type DescriptorFigures, registerDescriptors } from "./descriptor-metrics.ts";
 import type { DurationCounts } from "./duration-counts.ts";
 import { durationHistogram } from "./duration-histogram.ts";
 import { openMetricsTwin, prefersOpenMetrics } from "./exposition.ts";
@@ -30,6 +31,10 @@ export interface MetricsView {
   /** Asked once per scrape. */
   figures(): Figures;
   config(): ConfigFigures;
+  /** Requests that fell under no policy. */
+  forwardUnmatched(): number;
+  /** Asked once per scrape and metric. */
+  descriptors(): DescriptorFigures;
   readonly decisionDurations: Readonly<Record<Transport, DurationCounts>>;
   readonly reconcileDurations: DurationCounts;
   readonly version: string;
@@ -48,6 +53,11 @@ export function createMetrics(view: MetricsView): Metrics {
   registerProcessMetrics(registry);
   registerLimits(registry, () => current().limits);
   registerDurations(registry, view);
+  counter(registry, "forward_unmatched_total", {
+    help: "Requests of proxies that fell under no policy and were let through.",
+    read: () => [[{}, view.forwardUnmatched()]],
+  });
+  registerDescriptors(registry, () => view.descriptors());
   registerFleet(registry, current);
   registerConfig(registry, view);
   const openMetrics = openMetricsTwin(registry);

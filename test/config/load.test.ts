@@ -16,7 +16,7 @@ describe("a configuration that is accepted", () => {
       podId: "host-1",
       listen: {
         http: { socket: "/run/aliquot/http.sock", tcp: { host: "127.0.0.1", port: 8790 } },
-        grpc: { socket: undefined, tcp: undefined },
+        grpc: { socket: "/run/aliquot/grpc.sock", tcp: undefined },
         ops: { host: "0.0.0.0", port: 8792 },
         socketMode: 0o660,
         allowRemote: false,
@@ -57,7 +57,7 @@ describe("a configuration that is accepted", () => {
       {
         name: "a",
         burst: 1,
-        mode: "hybrid",
+        mode: "auto",
         shadow: false,
         fallback: { policy: "closed", margin: 0.5, maxPods: 3 },
       },

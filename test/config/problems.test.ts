@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { limitWith, minimal, problemsOf } from "./loading.ts";
+import { minimal, problemsOf } from "./loading.ts";
 import { REFUSED_LIMITS } from "./refused-limits.ts";
 import { REFUSED_SECTIONS } from "./refused-sections.ts";
 
@@ -17,7 +17,7 @@ describe("a configuration that is refused", () => {
       "fleet: Shop",
       "keys_max: 0",
       "limits:",
-      "  - { name: a, rate: ten, mode: leased }",
+      "  - { name: a, rate: ten, mode: lease }",
       "  - { name: a, rate: 1/s, burst: 4503599627370496 }",
       "decison_timeout: 5ms",
     ].join("\n");
@@ -61,18 +61,6 @@ describe("a configuration that is refused", () => {
 });
 
 describe("what is not available yet", () => {
-  it.each([
-    ["limits[0].mode", "mode: exact"],
-    ["limits[0].mode", "mode: leased"],
-    ["limits[0].tolerance", "tolerance: 0.5"],
-  ])("is refused, never accepted and ignored: %s (%s)", (field, line) => {
-    expect(problemsOf(limitWith("rate: 1/s", line))).toEqual([
-      expect.stringMatching(
-        `^a.yaml:5:[0-9]+: ${field.replace(/[[\]]/g, "\\$&")}: is not yet available`,
-      ),
-    ]);
-  });
-
   it.each([
     ["membership.source", "membership: { source: kubernetes }"],
     ["membership.source", "membership: { source: dns }"],

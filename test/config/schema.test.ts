@@ -47,7 +47,7 @@ describe("the JSON Schema", () => {
   it("is of draft 2020-12", () => {
     expect(configJsonSchema()).toMatchObject({
       $schema: "https://json-schema.org/draft/2020-12/schema",
-      required: ["version", "limits"],
+      required: ["version"],
       additionalProperties: false,
     });
   });

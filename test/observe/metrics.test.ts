@@ -31,6 +31,8 @@ beforeEach(() => {
       lastSuccessSeconds: 1_700_000_000,
       hash: "h1",
     }),
+    forwardUnmatched: () => 3,
+    descriptors: () => ({ unmatched: 0, shown: [] }),
     decisionDurations: {
       http: new DurationCounts(),
       uds: new DurationCounts(),
@@ -136,6 +138,10 @@ describe("the metrics page", () => {
     expect(series.get('aliquot_config_info{hash="h1"}')).toBe(1);
     const build = `aliquot_build_info{version="1.2.3",node="${process.version}"}`;
     expect(series.get(build)).toBe(1);
+  });
+
+  it("counts the requests that fell under no policy", async () => {
+    expect((await scrape()).get("aliquot_forward_unmatched_total")).toBe(3);
   });
 
   it("shows one state in one scrape, asking for the figures once", async () => {
