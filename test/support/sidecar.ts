@@ -24,6 +24,8 @@ export interface SidecarOptions {
   readonly extra?: string;
   /** Path of the HTTP socket; by default one in the sidecar's own folder. */
   readonly socket?: string;
+  /** Path of the gRPC socket; none by default. */
+  readonly grpcSocket?: string;
   /** Port of the decision API; a free one by default. */
   readonly httpPort?: number;
   /** Resolve when the process runs, without waiting for readiness. */
@@ -51,6 +53,11 @@ export interface Exit {
 
 /** Generous: four sidecars may start at once beside other tests on two cores. */
 const READY_WITHIN_MS = 20_000;
+
+/** Loaded into every sidecar: a test process that was killed can end nobody any more. */
+const DIES_WITH_PARENT =
+  "data:text/javascript,const parent = process.ppid;" +
+  "setInterval(() => { if (process.ppid !== parent) process.exit(9); }, 500).unref();";
 
 const started = new Set<Sidecar>();
 process.on("exit", () => {
@@ -95,7 +102,7 @@ export class Sidecar {
     const config = join(this.folder, "config.yaml");
     writeFileSync(config, this.yaml());
     const { PATH = "" } = process.env; // and nothing else: ALIQUOT_* would override the file
-    const args = [mainOfBuild(), "serve", "--config", config];
+    const args = ["--import", DIES_WITH_PARENT, mainOfBuild(), "serve", "--config", config];
     if (options.podId !== undefined) args.push("--pod-id", options.podId);
     this.child = spawn(process.execPath, args, {
       cwd: this.folder,
@@ -271,6 +278,7 @@ export class Sidecar {
       `fleet: ${options.fleet ?? "test"}`,
       "listen:",
       `  http: { socket: ${this.socket}, tcp: 127.0.0.1:${this.httpPort} }`,
+      `  grpc: { socket: ${options.grpcSocket ?? "off"} }`,
       `  ops: 127.0.0.1:${this.opsPort}`,
     ];
     if (options.redisUrl !== undefined) lines.push("redis:", `  url: ${options.redisUrl}`);
