@@ -13,8 +13,6 @@ export interface Served {
   denied: number;
   /** Requests that brought no decision: refused connections, statuses other than 200. */
   failed: number;
-  /** Time from sending to the last byte, of every decision, in order of arrival. */
-  readonly tookMs: number[];
 }
 
 /** How often the load catches up with its schedule. */
@@ -25,7 +23,7 @@ const STEP_MS = 5;
  * that fell behind catches up, so that the number offered does not depend on the machine.
  */
 export async function offer(load: Offer, forMs: number): Promise<Served> {
-  const served: Served = { allowed: 0, denied: 0, failed: 0, tookMs: [] };
+  const served: Served = { allowed: 0, denied: 0, failed: 0 };
   const asked: Promise<void>[] = [];
   const start = performance.now();
   const total = Math.round((forMs / 1_000) * load.perSecond);
@@ -42,16 +40,9 @@ async function askOnce(load: Offer, served: Served): Promise<void> {
   try {
     const answer = await load.sidecar.ask(load.limit, load.key);
     if (answer.status !== 200) throw new Error(`status ${answer.status}`);
-    served.tookMs.push(answer.tookMs);
     if ((JSON.parse(answer.body) as Verdict).allowed) served.allowed += 1;
     else served.denied += 1;
   } catch {
     served.failed += 1;
   }
-}
-
-/** The value below which the given part of all values lies. */
-export function percentile(values: readonly number[], part: number): number {
-  const sorted = [...values].sort((a, b) => a - b);
-  return sorted[Math.min(sorted.length - 1, Math.floor(part * sorted.length))] ?? Number.NaN;
 }

@@ -4,7 +4,7 @@ import { freePort } from "../support/free-port.ts";
 import { type RedisServer, startRedis } from "../support/redis-server.ts";
 import { type Sidecar, startSidecar, stopSidecars } from "../support/sidecar.ts";
 import { until } from "../support/until.ts";
-import { offer, percentile } from "./load.ts";
+import { offer } from "./load.ts";
 
 /** Alone and without Redis: a quarter of 40/s, and of a burst of 40. */
 const LIMITS = "  - { name: api, rate: 40/s, burst: 40, fallback: { margin: 0.25, max_pods: 1 } }";
@@ -74,7 +74,6 @@ async function expectFallback(sidecar: Sidecar): Promise<void> {
   // Checks that waited for this Redis would take 50 ms and more, all of them; on a quiet machine
   // more than 99 % take less than 10 ms, on a busy one every tenth process switch hits a check.
   expect(await sidecar.partWithin(0.01)).toBeGreaterThanOrEqual(0.75);
-  expect(percentile(served.tookMs, 0.5)).toBeLessThan(50);
   expect(await sidecar.sum("aliquot_decisions_total", 'source="fallback"')).toBe(
     served.allowed + served.denied,
   );
