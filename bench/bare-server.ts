@@ -1,6 +1,7 @@
 /**
- * The baseline of the HTTP benchmark: the least that `node:http` can do. It reads the request's body
- * and answers every request with the same status, headers and body, those of a real decision.
+ * The baseline of the HTTP benchmark: the least that `node:http` can do. It reads the request's
+ * body and answers every request with the same status, headers and body, those of a real
+ * decision.
  */
 import { createServer } from "node:http";
 

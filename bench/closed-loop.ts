@@ -1,7 +1,7 @@
 /**
- * A load generator that keeps a server busy: every connection sends its next request as soon as it
- * has its answer. A process of its own, so that it can be pinned to the other core; with raw sockets,
- * because it must cost less than what it measures.
+ * A load generator that keeps a server busy: every connection sends its next request as soon as
+ * it has its answer. A process of its own, so that it can be pinned to the other core; with raw
+ * sockets, because it must cost less than what it measures.
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { connect, type Socket } from "node:net";

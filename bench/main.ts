@@ -1,4 +1,4 @@
-/** `npm run bench`: what the engine and the HTTP API cost, each against something in the same run. */
+/** `npm run bench`: what the engine and the HTTP API cost, each against a part of the same run. */
 import { writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { type ParseArgsConfig, parseArgs } from "node:util";

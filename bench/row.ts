@@ -23,8 +23,9 @@ export function engineLine(row: EngineRow, rows: readonly EngineRow[]): string {
   const base = rows.find((each) => each.mode === mode) ?? row;
   const against = row === base ? "" : `  ${(spread.median / base.spread.median).toFixed(2)} of`;
   const named = row === base ? "" : ` ${base.keys} keys, ${base.limits} limit`;
+  const plural = limits > 1 ? "s" : " ";
   return (
-    `  ${mode.padEnd(7)}${String(keys).padStart(7)} keys  ${limits} limit${limits > 1 ? "s" : " "} ` +
+    `  ${mode.padEnd(7)}${String(keys).padStart(7)} keys  ${limits} limit${plural} ` +
     `a check  ${millions(spread.median)} M/s (${millions(spread.min)} to ${millions(spread.max)})` +
     `  ${Math.round(admitted * 100)} % admitted${against}${named}`
   );
@@ -33,9 +34,10 @@ export function engineLine(row: EngineRow, rows: readonly EngineRow[]): string {
 export function httpLine(row: HttpRow): string {
   const { store, transport, method, ratio, processorRatio, ours, bare } = row;
   return (
-    `  ${method.padEnd(5)}${transport.padEnd(5)}${store.padEnd(9)} ratio ${ratio.median.toFixed(2)} ` +
-    `(${ratio.min.toFixed(2)} to ${ratio.max.toFixed(2)}), by processor time ` +
-    `${processorRatio.toFixed(2)}  ${serverText(ours)} against ${serverText(bare)} bare`
+    `  ${method.padEnd(5)}${transport.padEnd(5)}${store.padEnd(9)} ` +
+    `ratio ${ratio.median.toFixed(2)} (${ratio.min.toFixed(2)} to ${ratio.max.toFixed(2)}), ` +
+    `by processor time ${processorRatio.toFixed(2)}  ` +
+    `${serverText(ours)} against ${serverText(bare)} bare`
   );
 }
 

@@ -1,6 +1,7 @@
 /**
- * How long checks took inside the pods, from the last byte of the request to the answer: their own
- * histogram, which a busy machine and a late generator disturb far less than times measured outside.
+ * How long checks took inside the pods, from the last byte of the request to the answer: their
+ * own histogram, which a busy machine and a late generator disturb far less than times measured
+ * outside.
  */
 
 const SAMPLE = /^aliquot_decision_duration_seconds_bucket\{([^}]*)\} ([0-9]+)/gm;

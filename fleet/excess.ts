@@ -1,12 +1,12 @@
 /**
  * Excess as processes can be measured from outside.
  *
- * The virtual bucket replays the admissions at the instants of their answers; its largest debt covers
- * intervals of every length at once. But an answer comes a little after its decision, and not always
- * equally late: a generator that slept for 5 ms reads the answers of 5 ms at one instant, and an
- * ideal bucket would seem to have a debt. So there is a second figure, the excess that is *certain*:
- * an admission was decided somewhere between its sending and its answer, and only what no choice of
- * instants can explain away is counted.
+ * The virtual bucket replays the admissions at the instants of their answers; its largest debt
+ * covers intervals of every length at once. But an answer comes a little after its decision, and
+ * not always equally late: a generator that slept for 5 ms reads the answers of 5 ms at one
+ * instant, and an ideal bucket would seem to have a debt. So there is a second figure, the excess
+ * that is *certain*: an admission was decided somewhere between its sending and its answer, and
+ * only what no choice of instants can explain away is counted.
  */
 import { MeterBucket } from "../sim/meter.ts";
 import type { BucketShape } from "../src/core/limit.ts";
@@ -53,8 +53,9 @@ export function idealAdmissions(shape: BucketShape, instantsUs: Float64Array): T
  * The largest excess over all intervals [s, e], counting only admissions that were sent at s or
  * later and answered at e or earlier.
  *
- * For each e, in ascending order, the tree holds for every s up to e the tokens certainly admitted
- * since, plus rate times s; its maximum less rate times e less the burst is the excess that ends at e.
+ * For each e, in ascending order, the tree holds for every s up to e the tokens certainly
+ * admitted since, plus rate times s; its maximum less rate times e less the burst is the excess
+ * that ends at e.
  */
 export function certainExcess(shape: BucketShape, admissions: readonly Admission[]): Excess {
   if (admissions.length === 0) return { tokens: 0, atUs: 0 };

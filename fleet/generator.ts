@@ -1,9 +1,9 @@
 /**
- * The load generator: a process of its own, so that drawing tables and starting pods does not delay
- * what is measured. It serves all pods, each at its own pace.
+ * The load generator: a process of its own, so that drawing tables and starting pods does not
+ * delay what is measured. It serves all pods, each at its own pace.
  *
- * It is also the last to leave: when the harness dies without a word, it ends the processes that the
- * harness had started, and itself.
+ * It is also the last to leave: when the harness dies without a word, it ends the processes that
+ * the harness had started, and itself.
  */
 import { RECORDS_MAX } from "./journal.ts";
 import { monotonicUs } from "./monotonic.ts";

@@ -1,8 +1,8 @@
 /**
  * What happened to every request of a run, as the load generator saw it.
  *
- * All instants are of the machine's monotonic clock, which every process of the machine reads alike,
- * so records of several pods can be put in one order.
+ * All instants are of the machine's monotonic clock, which every process of the machine reads
+ * alike, so records of several pods can be put in one order.
  */
 import type { InstantUs } from "../src/core/units.ts";
 

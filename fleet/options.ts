@@ -31,8 +31,9 @@ export interface RunOptions {
 
 export const HELP = `npm run fleet -- [options]
 
-Starts a redis-server, real sidecars and a load generator, plays a schedule, and ends with a verdict.
-Without options: a story of 40 s in which pods come, one is killed, and Redis goes away and returns.
+Starts a redis-server, real sidecars and a load generator, plays a schedule, and ends with a
+verdict. Without options: a story of 40 s in which pods come, one is killed, and Redis goes and
+returns.
 
   --pods N                 sidecars at the start (3)
   --rate N/SPAN            rate of the one limit, for the whole fleet (1000/s)

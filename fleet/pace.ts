@@ -1,6 +1,7 @@
 /**
- * When requests are due: evenly spaced, whatever the answers (an open loop). A generator that woke
- * up late sends what has become due meanwhile, so the number offered does not depend on the machine.
+ * When requests are due: evenly spaced, whatever the answers (an open loop). A generator that
+ * woke up late sends what has become due meanwhile, so the number offered does not depend on the
+ * machine.
  */
 import { type InstantUs, US_PER_SECOND } from "../src/core/units.ts";
 

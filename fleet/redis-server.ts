@@ -123,7 +123,7 @@ export class RedisServer {
     this.#callsNow = Math.max(this.#callsNow, calls);
   }
 
-  /** Sends one command on a connection of its own. @returns The raw reply; empty for none in time. */
+  /** Sends one command on its own connection. @returns The raw reply; empty for none in time. */
   ask(command: readonly string[]): Promise<string> {
     return new Promise((resolve) => {
       let reply = "";

@@ -11,8 +11,8 @@ export function reportText(options: RunOptions, result: RunResult): string {
   const { excess, certainExcess, latencyMs, latenessMs } = verdict;
   const lines = [
     "",
-    `verdict over ${verdict.seconds.toFixed(1)} s: limit ${options.rate}, burst ${options.burst}, ` +
-      `interval ${options.interval}, at most ${podsMost} pods`,
+    `verdict over ${verdict.seconds.toFixed(1)} s: limit ${options.rate}, ` +
+      `burst ${options.burst}, interval ${options.interval}, at most ${podsMost} pods`,
     `  excess       ${tokens(excess.tokens)} tokens (${percent(excess.ofBurst)} of the burst)` +
       `${excess.tokens > 0 ? ` at ${(excess.atUs / 1e6).toFixed(1)} s` : ""}; ` +
       `certain: ${tokens(certainExcess.tokens)}`,

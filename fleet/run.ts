@@ -5,11 +5,12 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { InstantUs } from "../src/core/units.ts";
+import { type InstantUs, US_PER_SECOND } from "../src/core/units.ts";
+import { checkRequest } from "./check-request.ts";
 import { type DecisionTimes, merged } from "./decision-times.ts";
 import { arrivalsOf, Journal } from "./journal.ts";
 import { Load } from "./load.ts";
-import { monotonicUs } from "./monotonic.ts";
+import { monotonicUs, sleepUntil } from "./monotonic.ts";
 import type { RunOptions } from "./options.ts";
 import { LIMIT_NAME, Pod, type PodStatus } from "./pod.ts";
 import { RedisServer } from "./redis-server.ts";
@@ -17,7 +18,7 @@ import type { Act } from "./schedule.ts";
 import { type Change, judge, type Verdict } from "./verdict.ts";
 import { PodWatch, type Sight } from "./watch.ts";
 
-const WATCH_EVERY_MS = 1_000;
+const WATCH_EVERY_US = US_PER_SECOND;
 const FLEET_COUNTED_WITHIN_MS = 10_000;
 const STOP_WITHIN_MS = 3_000;
 
@@ -107,8 +108,9 @@ class Run {
   }
 
   async play(): Promise<RunResult> {
-    const { options, startUs } = await this.#begin();
-    let nextSightUs = startUs + WATCH_EVERY_MS * 1_000;
+    const options = this.#options;
+    const startUs = await this.#begin();
+    let nextSightUs = startUs + WATCH_EVERY_US;
     const steps = [...options.steps];
     const pending: Promise<void>[] = [];
     const endUs = startUs + options.durationUs;
@@ -116,16 +118,16 @@ class Run {
       const stepUs = steps[0] === undefined ? endUs : startUs + steps[0].atUs;
       await sleepUntil(Math.min(stepUs, nextSightUs, endUs));
       const nowUs = monotonicUs();
-      while (steps[0] !== undefined && startUs + steps[0].atUs <= nowUs) {
-        const step = steps.shift();
-        if (step === undefined) break;
+      for (let step = steps[0]; step !== undefined; step = steps[0]) {
+        if (startUs + step.atUs > nowUs) break;
+        steps.shift();
         this.#changes.push({ atUs: monotonicUs(), cause: step.text });
         this.#watch.note(step.text);
         // Starting pods takes a while, and the schedule does not wait for it.
         pending.push(this.#act(step.act).catch((error: Error) => this.#fail(error)));
       }
       if (nowUs < nextSightUs) continue;
-      nextSightUs += WATCH_EVERY_MS * 1_000;
+      nextSightUs += WATCH_EVERY_US;
       await this.#look(nowUs - startUs);
     }
     await this.#load.end();
@@ -133,16 +135,16 @@ class Run {
     return this.#conclude(endUs);
   }
 
-  async #begin(): Promise<{ options: RunOptions; startUs: InstantUs }> {
-    const options = this.#options;
-    if (!options.embedded) this.#redis = await RedisServer.start(this.#folder);
+  async #begin(): Promise<InstantUs> {
+    const { embedded, pods } = this.#options;
+    if (!embedded) this.#redis = await RedisServer.start(this.#folder);
     this.#guard();
-    const first = await this.#startPods(options.pods);
-    await this.#untilCounted(options.pods);
+    const first = await this.#startPods(pods);
+    await this.#untilCounted(pods);
     const startUs = monotonicUs();
     this.#changes = [{ atUs: startUs, cause: "start" }];
     for (const pod of first) this.#target(pod);
-    return { options, startUs };
+    return startUs;
   }
 
   /** The first pod to start knows of no other for a heartbeat; that is not what a run measures. */
@@ -198,10 +200,7 @@ class Run {
   }
 
   #target(pod: Pod): void {
-    const body = JSON.stringify({ limit: LIMIT_NAME, key: this.#options.key });
-    const request =
-      "POST /v1/check HTTP/1.1\r\nHost: aliquot\r\nContent-Type: application/json\r\n" +
-      `Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
+    const request = checkRequest(LIMIT_NAME, this.#options.key);
     const perSecond = this.#hot.get(pod.number) ?? this.#offered;
     const { number, socket } = pod;
     this.#load.tell({ kind: "target", pod: number, socket, perSecond, request });
@@ -224,8 +223,7 @@ class Run {
         return;
       case "redis-start":
         await this.#redis?.start();
-        this.#guard();
-        return;
+        return this.#guard();
       case "redis":
         await this.#redis?.ask(act.command);
         return;
@@ -251,9 +249,8 @@ class Run {
       this.#hot.set(only, perSecond);
     }
     for (const { number } of this.#pods) {
-      if (only === undefined || only === number) {
-        this.#load.tell({ kind: "offer", pod: number, perSecond });
-      }
+      if (only !== undefined && only !== number) continue;
+      this.#load.tell({ kind: "offer", pod: number, perSecond });
     }
   }
 
@@ -301,9 +298,4 @@ class Run {
   clear(): void {
     rmSync(this.#folder, { recursive: true, force: true });
   }
-}
-
-function sleepUntil(instantUs: InstantUs): Promise<void> {
-  const ms = Math.max(0, (instantUs - monotonicUs()) / 1_000);
-  return new Promise((resolve) => setTimeout(resolve, ms));
 }

@@ -18,7 +18,7 @@ export interface Phase {
   readonly toSeconds: number;
   readonly offeredPerSecond: number;
   readonly admittedPerSecond: number;
-  /** Without the first seconds, in which the fleet may still be adapting; NaN when none are left. */
+  /** Without the first seconds, in which the fleet may still adapt; NaN when none are left. */
   readonly settledPerSecond: number;
 }
 

@@ -2,7 +2,7 @@
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { inject } from "vitest";
-import type { Latency, Phase } from "../../fleet/verdict.ts";
+import type { Phase } from "../../fleet/verdict.ts";
 import type { Sight } from "../../fleet/watch.ts";
 
 /** What `--json` prints, as far as tests read it. */
@@ -14,8 +14,8 @@ export interface Report {
     readonly failed: number;
     readonly certainExcess: { readonly tokens: number };
     readonly utilisation: number;
-    readonly latencyMs: Latency;
-    readonly latenessMs: Latency;
+    /** Checks by upper bound of the time they took inside the pods. */
+    readonly decisionTimesMs: Readonly<Record<string, number>>;
     readonly phases: readonly Phase[];
     readonly scriptCalls: number;
     readonly admittedByPods: Readonly<Record<string, number>>;
