@@ -8,6 +8,7 @@
 import type { IncomingMessage } from "node:http";
 import type { OriginalRequest } from "../ports/policy.ts";
 import { badRequest, excerpt, Problem } from "./problem.ts";
+import { decodeSegment } from "./query.ts";
 
 export const FORWARD_PREFIX = "/v1/forward";
 
@@ -62,7 +63,8 @@ function splitSelector(text: string): { policy: string | undefined; rest: string
   if (!text.startsWith("/@")) return { policy: undefined, rest: text };
   const length = text.slice(2).search(/[/?]/);
   const end = length < 0 ? text.length : length + 2;
-  const name = text.slice(2, end);
+  // Proxies may escape the star. What does not decode is the name of no policy.
+  const name = decodeSegment(text.slice(2, end)) ?? "";
   return { policy: name === ANY_POLICY ? undefined : name, rest: text.slice(end) };
 }
 
