@@ -8,6 +8,7 @@
  */
 import { coldTokens } from "./hybrid.ts";
 import type { Limit, Mode } from "./limit.ts";
+import { mapOverrides } from "./shaped-limits.ts";
 import { type DurationUs, type Tokens, US_PER_MS, US_PER_SECOND } from "./units.ts";
 
 /** Below this many tokens of burst a pod, splitting refuses what one bucket would admit. */
@@ -91,10 +92,7 @@ export function bandOf(pods: number): number {
 export function inForce(limit: Limit, terms: ModeTerms): { limit: Limit; choice: ModeChoice } {
   const choice = chooseMode(limit, terms);
   if (!limit.isAuto && limit.overrides.size === 0) return { limit, choice };
-  const overrides = new Map<string, Limit>();
-  for (const [key, override] of limit.overrides) {
-    overrides.set(key, inForce(override, terms).limit);
-  }
+  const overrides = mapOverrides(limit.overrides, (override) => inForce(override, terms).limit);
   const { mode, intervalUs } = choice;
   return { limit: { ...limit, mode, intervalUs, overrides }, choice };
 }

@@ -20,6 +20,15 @@ export function shapedKey(tokens: Tokens, spanSeconds: number, key: string): str
   return `${tokens}/${spanSeconds} ${key}`;
 }
 
+/** Overrides with every limit changed, whether they can be listed or not. */
+export function mapOverrides(
+  overrides: ReadonlyMap<string, Limit>,
+  change: (limit: Limit) => Limit,
+): ReadonlyMap<string, Limit> {
+  if (overrides instanceof ShapedLimits) return overrides.mapped(change);
+  return new Map([...overrides].map(([key, limit]) => [key, change(limit)]));
+}
+
 /**
  * A map from every shaped key to its limit. It cannot be listed, and seems empty to those who try;
  * `size` says that it may hold a key.
@@ -48,6 +57,15 @@ export class ShapedLimits implements ReadonlyMap<string, Limit> {
 
   has(key: string): boolean {
     return this.get(key) !== undefined;
+  }
+
+  /** The same map with every limit changed. */
+  mapped(change: (limit: Limit) => Limit): ShapedLimits {
+    const define = this.#define;
+    return new ShapedLimits((tokens, spanSeconds) => {
+      const limit = define(tokens, spanSeconds);
+      return limit === undefined ? undefined : change(limit);
+    });
   }
 
   forEach(): void {}

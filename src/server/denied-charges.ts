@@ -56,7 +56,7 @@ export class ChargingDecider implements Decider {
   }
 }
 
-/** A limit that cannot reach its store has decided nothing; another one may have. */
+/** A limit that got no word from its store has decided nothing; another one may have. */
 function isDecidedAgainst(decisions: readonly Decision[]): boolean {
-  return decisions.some(({ allowed, reason }) => !allowed && reason !== "store_unavailable");
+  return decisions.some(({ allowed, reason }) => !allowed && reason?.startsWith("store_") !== true);
 }

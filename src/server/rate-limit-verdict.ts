@@ -33,6 +33,7 @@ export function isPassing({ decision }: Place): boolean {
   return decision?.allowed === true;
 }
 
+/** The limit is closed while the store is away; a store that is only late is a denial. */
 export function isUndecided({ decision }: Place): boolean {
   return decision?.reason === "store_unavailable";
 }
