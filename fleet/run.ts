@@ -108,12 +108,11 @@ class Run {
   }
 
   async play(): Promise<RunResult> {
-    const options = this.#options;
     const startUs = await this.#begin();
     let nextSightUs = startUs + WATCH_EVERY_US;
-    const steps = [...options.steps];
+    const steps = [...this.#options.steps];
     const pending: Promise<void>[] = [];
-    const endUs = startUs + options.durationUs;
+    const endUs = startUs + this.#options.durationUs;
     while (monotonicUs() < endUs && !this.#isStopping) {
       const stepUs = steps[0] === undefined ? endUs : startUs + steps[0].atUs;
       await sleepUntil(Math.min(stepUs, nextSightUs, endUs));
