@@ -13,6 +13,7 @@ import type { HeartbeatTerms } from "../src/ports/coordinator.ts";
 import type { HeartbeatReply } from "../src/store/embedded/embedded-store.ts";
 import { LaneEar } from "../src/store/lane-ear.ts";
 import { type AliquotStore, memberOf } from "./aliquot-store.ts";
+import { answerOf } from "./answer-of.ts";
 import type { Timer } from "./event-loop.ts";
 import type {
   Answer,
@@ -289,15 +290,4 @@ export class AliquotNode implements SchemeNode {
       done: left,
     });
   }
-}
-
-function answerOf(decisions: readonly Decision[]): Answer {
-  let retryAfterUs = 0;
-  let allowed = true;
-  for (const decision of decisions) {
-    if (decision.allowed) continue;
-    allowed = false;
-    retryAfterUs = Math.max(retryAfterUs, decision.retryAfterUs);
-  }
-  return { allowed, retryAfterUs };
 }

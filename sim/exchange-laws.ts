@@ -78,7 +78,7 @@ export class ExchangeLaws {
     this.#judgesFromUs = this.#nowUs() + LEDGER_HEALS_US;
     this.#stock.clear();
     this.#heard.clear();
-    this.#demand.clear();
+    // Demand is kept: the store's own memory of it can only be shorter, which asks for more.
   }
 
   consumedIn(batch: Batch): Tokens {
