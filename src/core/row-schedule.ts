@@ -11,12 +11,15 @@ import type { HeldChecks } from "./held-checks.ts";
 import { type HybridBuckets, TRIGGER_GAP_US } from "./hybrid.ts";
 import { CREDIT, CUT_AT, FLOW_RATE, LANE, TRIGGERED_AT, UNREPORTED } from "./hybrid-row.ts";
 import type { Lane } from "./lane.ts";
-import { type DurationUs, type InstantUs, US_PER_SECOND } from "./units.ts";
+import { type DurationUs, type InstantUs, US_PER_MS, US_PER_SECOND } from "./units.ts";
 
 /** A report is sent after this many intervals even when it is small. */
 const PATIENT_INTERVALS = 10;
 /** A denial is reported by the tick that comes about an interval after the last report. */
 const DENIED_PART = 0.8;
+
+/** Pauses are measured in intervals; until a key had something to say, in this one. */
+const INTERVAL_START_US: DurationUs = 100 * US_PER_MS;
 
 export class RowSchedule {
   readonly #table: BucketTable;
@@ -24,7 +27,7 @@ export class RowSchedule {
   readonly #held: HeldChecks;
   readonly #lanes: readonly Lane[];
   readonly #cadences = new Map<DurationUs, Cadence>();
-  #longestIntervalUs: DurationUs = 0;
+  #longestIntervalUs: DurationUs = INTERVAL_START_US;
   /** Looks at the leases of a row. @returns Whether to look again. */
   inspectLease: (slot: number, now: InstantUs) => boolean = () => false;
   /** A row became due in a lane that may be able to send at once. */

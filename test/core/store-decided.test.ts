@@ -178,6 +178,20 @@ describe("an exact limit", () => {
   });
 });
 
+describe("a store that refuses", () => {
+  it.each(["hybrid", "leased", "exact"] as const)("is not stormed by a %s limit", (mode) => {
+    const limit = limitOf({ tokens: 100, burst: 100, mode });
+    const fleet = new VirtualFleet({ limits: [limit], pods: 1 });
+    fleet.storeState = "refusing";
+    fleet.offer(pod(fleet, 0), 500, fleet.now + 5 * SECOND);
+    fleet.runUntil(fleet.now + 5 * SECOND);
+    // A dozen attempts until the pod is isolated, then a few a second.
+    expect(fleet.calls).toBeLessThanOrEqual(120);
+    const { engine } = pod(fleet, 0);
+    expect(engine.wakeAt).toBeGreaterThan(fleet.now);
+  });
+});
+
 describe("a check over limits of different modes", () => {
   it("spends nothing of any when one denies", () => {
     const hybrid = limitOf({ name: "h", tokens: 1, spanUs: 3600 * SECOND, burst: 500 });
