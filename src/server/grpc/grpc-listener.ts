@@ -5,7 +5,7 @@
  * Unix socket with the mode of the umask, does not replace a stale one, and knows no maximum of
  * connections.
  */
-import { createServer, type Server as NetServer } from "node:net";
+import { createServer, type Server as NetServer, type Socket } from "node:net";
 import {
   Server,
   ServerCredentials,
@@ -81,7 +81,10 @@ export async function listenGrpc(parts: GrpcParts, address: ListenAddress): Prom
   });
   grpc.addService(HEALTH_DEFINITION, health.implementation);
   const injector = grpc.createConnectionInjector(ServerCredentials.createInsecure());
+  const sockets = new Set<Socket>();
   const server = createServer({ noDelay: true }, (socket) => {
+    sockets.add(socket);
+    socket.once("close", () => sockets.delete(socket));
     // Before and after HTTP/2 has the socket, a reset must not be an error that nobody handles.
     socket.on("error", () => {});
     injector.injectConnection(socket);
@@ -98,7 +101,7 @@ export async function listenGrpc(parts: GrpcParts, address: ListenAddress): Prom
       if (stopping === undefined) {
         claim?.release();
         health.stopServing();
-        stopping = stop(server, grpc, timeoutMs);
+        stopping = stop(server, grpc, sockets, timeoutMs);
       }
       return stopping;
     },
@@ -150,11 +153,19 @@ function answer(parts: GrpcParts, request: RateLimitRequest | string, callback: 
   }
 }
 
-async function stop(server: NetServer, grpc: Server, timeoutMs: number): Promise<void> {
+async function stop(
+  server: NetServer,
+  grpc: Server,
+  sockets: ReadonlySet<Socket>,
+  timeoutMs: number,
+): Promise<void> {
   const closed = new Promise<void>((resolve) => {
     server.close(() => resolve());
   });
-  const timer = setTimeout(() => grpc.forceShutdown(), timeoutMs);
+  // Not `forceShutdown`: it knows no connections when the statistics of calls are off.
+  const timer = setTimeout(() => {
+    for (const socket of sockets) socket.destroy();
+  }, timeoutMs);
   await new Promise<void>((resolve) => {
     grpc.tryShutdown(() => resolve());
   });

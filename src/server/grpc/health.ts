@@ -22,7 +22,13 @@ const SERVICE_UNKNOWN = 3;
 /** Most streams that wait for changes; each holds memory until its caller ends it. */
 const WATCHERS_MAX = 1_000;
 
-type Watcher = ServerWritableStream<string | undefined, number>;
+/** An object, because grpc-js takes a request that is falsy for one that never came. */
+interface HealthRequest {
+  /** Undefined for bytes that are no request. */
+  readonly service: string | undefined;
+}
+
+type Watcher = ServerWritableStream<HealthRequest, number>;
 
 export const HEALTH_DEFINITION: ServiceDefinition = {
   check: {
@@ -57,7 +63,7 @@ export class HealthService {
 
   get implementation(): UntypedServiceImplementation {
     return {
-      check: (call: ServerUnaryCall<string | undefined, number>, callback: sendUnaryData<number>) =>
+      check: (call: ServerUnaryCall<HealthRequest, number>, callback: sendUnaryData<number>) =>
         this.#check(call.request, callback),
       watch: (call: Watcher) => this.#watch(call),
     };
@@ -77,7 +83,7 @@ export class HealthService {
     return this.#isServing ? SERVING : NOT_SERVING;
   }
 
-  #check(service: string | undefined, callback: sendUnaryData<number>): void {
+  #check({ service }: HealthRequest, callback: sendUnaryData<number>): void {
     if (service === undefined) {
       callback({ code: status.INVALID_ARGUMENT, details: "not a HealthCheckRequest" });
     } else if (this.#services.has(service)) {
@@ -88,7 +94,7 @@ export class HealthService {
   }
 
   #watch(watcher: Watcher): void {
-    const service = watcher.request;
+    const { service } = watcher.request;
     if (service === undefined) {
       watcher.emit("error", { code: status.INVALID_ARGUMENT, details: "not a HealthCheckRequest" });
       return;
@@ -112,8 +118,7 @@ export class HealthService {
   }
 }
 
-/** @returns The name of the service asked about; undefined for bytes that are no request. */
-function decodeRequest(bytes: Buffer): string | undefined {
+function decodeRequest(bytes: Buffer): HealthRequest {
   try {
     const reader = new WireReader(bytes);
     let service = "";
@@ -122,9 +127,9 @@ function decodeRequest(bytes: Buffer): string | undefined {
       if (tag === 8 + BYTES) service = reader.text();
       else reader.skip(tag);
     }
-    return service;
+    return { service };
   } catch (error) {
-    if (error instanceof WireError) return undefined;
+    if (error instanceof WireError) return { service: undefined };
     throw error;
   }
 }
