@@ -77,7 +77,7 @@ describe("O8 keys of all slots on a Redis Cluster", () => {
     }
   }, 60_000);
 
-  it("decide in the pods when scripts are forbidden: never without limit, never below 0", async () => {
+  it("decide in the pods when scripts are forbidden: never unlimited, never below 0", async () => {
     const pods = await startPods(2);
     await cluster.everywhere("ACL", "SETUSER", "default", "-eval", "-evalsha");
     const started = performance.now();

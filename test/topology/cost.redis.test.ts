@@ -1,7 +1,7 @@
 /**
  * What the fleet costs Redis: microseconds of its one thread per call and key, and bytes per key.
- * It prints the figures of the sizing table in docs/operations.md and holds them against bounds that
- * only a change of the scripts could break.
+ * It prints the figures of the sizing table in docs/operations.md and holds them against bounds
+ * that only a change of the scripts could break.
  */
 import { Redis } from "ioredis";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";

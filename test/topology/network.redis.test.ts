@@ -50,7 +50,7 @@ async function expectUnharmed(traffic: Traffic): Promise<void> {
 }
 
 describe("a network that fails between the pods and Redis", () => {
-  it("drops all packets on open connections: the pods decide alone, then counts agree", async () => {
+  it("drops all packets: the pods decide alone, and then counts agree", async () => {
     const traffic = offer();
     await traffic.during(1_000);
     proxy.stall();

@@ -63,7 +63,7 @@ describe("a failover by Sentinel", () => {
       await settled(pods);
 
       expect([...exact.failures, ...strict.failures]).toEqual([]);
-      // What was told to the old primary and not passed on to the new one may be missing, and no more.
+      // What was told to the old primary and not passed on may be missing, and no more.
       const total = await consumedIn(after);
       const atRisk = exact.allowedBetween(orderedAtMs - 500, reachedAtMs);
       expect(total).toBeLessThanOrEqual(exact.allowed + 0.01);

@@ -107,8 +107,8 @@ export function createClient(access: RedisAccess, retrying: Retrying): RedisClie
     refreshSecrets(client, access);
     return retrying.delayMs();
   };
-  // The client gives up for good when a connection cannot even be begun, as with a certificate and a
-  // key that do not belong together because they are just being replaced.
+  // The client gives up for good when a connection cannot even be begun, as with a certificate and
+  // a key that do not belong together because they are just being replaced.
   client.on("end", () => {
     if (retrying.isClosed()) return;
     const again = (): void => {

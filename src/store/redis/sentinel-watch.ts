@@ -1,8 +1,8 @@
 /**
  * Listens to the Sentinels for the news that the primary was replaced.
  *
- * Without it a pod would stay with the old primary for as long as that one takes writes, which after
- * a failover on an operator's word is ten seconds, and all that it is told meanwhile is lost.
+ * Without it a pod would stay with the old primary for as long as that one takes writes, which
+ * after a failover on an operator's word is ten seconds, and all that it is told meanwhile is lost.
  */
 import { Redis } from "ioredis";
 import { CONNECT_TIMEOUT_MS, type RedisAccess, readTls, refreshTls } from "./client.ts";
