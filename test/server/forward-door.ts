@@ -37,6 +37,7 @@ export async function openDoor(...yaml: readonly string[]): Promise<Door> {
   const decider: Decider = {
     limit: (name) => config.limits.find((limit) => limit.name === name),
     limits: () => config.limits,
+    standing: (limit) => sole.engine.standing(limit),
     decide: (checks) => sole.checkAll(checks),
     report: (check) => sole.engine.report(sole.now, check),
   };
