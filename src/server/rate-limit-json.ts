@@ -11,7 +11,7 @@ import type { Clock } from "../ports/clock.ts";
 import type { DescriptorEntry } from "../ports/descriptors.ts";
 import { sendJson, sendProblem } from "./answer.ts";
 import { describeJson, parseJson, readBody } from "./json-body.ts";
-import { asciiJson, badRequest, Problem } from "./problem.ts";
+import { asciiJson, badRequest, Problem, reducedCapacity } from "./problem.ts";
 import {
   CODE_NAMES,
   CODE_OVER_LIMIT,
@@ -70,7 +70,11 @@ function decide(
   }
   const send = (answer: RateLimitAnswer): void => {
     if (answer instanceof RefusedRequest) {
-      sendProblem(res, new Problem(answer.kind === "invalid" ? 400 : 503, answer.message));
+      const { closedLimit, message } = answer;
+      sendProblem(
+        res,
+        closedLimit === undefined ? badRequest(message) : reducedCapacity(closedLimit),
+      );
     } else {
       const status = answer.overallCode === CODE_OVER_LIMIT ? 429 : 200;
       sendJson(res, status, asciiJson(responseJson(answer)));

@@ -36,12 +36,13 @@ export interface RateLimitServiceParts {
 
 /** Why a request got no decision: its own fault, or a store that must be asked and cannot be. */
 export class RefusedRequest {
-  readonly kind: "invalid" | "unavailable";
   readonly message: string;
+  /** The limit that must ask its store and cannot; undefined when the request is at fault. */
+  readonly closedLimit: string | undefined;
 
-  constructor(kind: "invalid" | "unavailable", message: string) {
-    this.kind = kind;
+  constructor(message: string, closedLimit?: string) {
     this.message = message;
+    this.closedLimit = closedLimit;
   }
 }
 
@@ -241,13 +242,13 @@ function metadataOf(places: readonly Place[]): Readonly<Record<string, unknown>>
 }
 
 function invalid(message: string): RefusedRequest {
-  return new RefusedRequest("invalid", message);
+  return new RefusedRequest(message);
 }
 
 function storeAway(denying: readonly Place[]): RefusedRequest {
-  const name = denying[0]?.decision?.limit.name;
+  const name = denying[0]?.decision?.limit.name ?? "";
   return new RefusedRequest(
-    "unavailable",
     `the store cannot be reached and the limit ${name} is configured to refuse until it can`,
+    name,
   );
 }

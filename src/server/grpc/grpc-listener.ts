@@ -133,7 +133,8 @@ function answer(parts: GrpcParts, request: RateLimitRequest | string, callback: 
   };
   const send = (decided: RateLimitAnswer): void => {
     if (decided instanceof RefusedRequest) {
-      const code = decided.kind === "invalid" ? status.INVALID_ARGUMENT : status.UNAVAILABLE;
+      const isOwnFault = decided.closedLimit === undefined;
+      const code = isOwnFault ? status.INVALID_ARGUMENT : status.UNAVAILABLE;
       callback({ code, details: decided.message });
     } else {
       callback(null, encodeRateLimitResponse(decided));
@@ -142,7 +143,7 @@ function answer(parts: GrpcParts, request: RateLimitRequest | string, callback: 
   };
   try {
     if (typeof request === "string") {
-      send(new RefusedRequest("invalid", `the request is no RateLimitRequest: ${request}`));
+      send(new RefusedRequest(`the request is no RateLimitRequest: ${request}`));
       return;
     }
     const decided = parts.service.shouldRateLimit(request);
