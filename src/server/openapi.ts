@@ -46,6 +46,50 @@ const CHECK_ANSWERS = {
   503: CLOSED,
 };
 
+const FORWARD_DENIED = {
+  description: "Denied; the status is the one that `X-RateLimit-Deny-Status` asks for.",
+  headers: RATE_HEADERS,
+  content: { "application/problem+json": { schema: schema("Problem") } },
+};
+
+/** The same for every method; OpenAPI has no word for that. */
+const forward = {
+  operationId: "forward",
+  summary: "Decide a request that a proxy asks about (any method, any path below)",
+  parameters: [
+    {
+      name: "policy",
+      in: "path",
+      required: true,
+      description: "Name of a policy, or `*` for the first that matches the original request.",
+      schema: { type: "string" },
+    },
+    ...["X-Forwarded-Method", "X-Forwarded-Uri", "X-Original-Method", "X-Original-URI"].map(
+      (name) => ({
+        name,
+        in: "header",
+        description: "The original request; without these, the request itself.",
+        schema: { type: "string" },
+      }),
+    ),
+    {
+      name: "X-RateLimit-Deny-Status",
+      in: "header",
+      description: "Status of a denial.",
+      schema: { enum: ["401", "403", "429"], default: "429" },
+    },
+  ],
+  responses: {
+    200: { description: "The request may pass; no body.", headers: RATE_HEADERS },
+    400: BAD_REQUEST,
+    401: FORWARD_DENIED,
+    403: FORWARD_DENIED,
+    404: problem("The policy is not configured; names the closest one."),
+    429: FORWARD_DENIED,
+    503: CLOSED,
+  },
+};
+
 function queryField(name: string, required: boolean, type: string): object {
   return { name, in: "query", required, schema: { type } };
 }
@@ -96,6 +140,7 @@ const paths = {
       },
     },
   },
+  "/v1/forward/@{policy}": { get: forward },
   "/v1/limits": {
     get: {
       operationId: "listLimits",

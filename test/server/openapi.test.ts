@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
+import { PolicyTable } from "../../src/policy/policy-table.ts";
 import { openApiDocument } from "../../src/server/openapi.ts";
+import { policyOf } from "../policy/requests.ts";
 import { ExactDecider, limitOf } from "./exact-decider.ts";
 import { type Served, serve } from "./http-client.ts";
 
@@ -11,7 +13,7 @@ const operationShape = z.strictObject({
     .array(
       z.looseObject({
         name: z.string(),
-        in: z.enum(["query", "path"]),
+        in: z.enum(["query", "path", "header"]),
         schema: z.looseObject({}),
       }),
     )
@@ -21,10 +23,13 @@ const operationShape = z.strictObject({
     z.string().regex(/^[1-5][0-9]{2}$/),
     z.looseObject({
       description: z.string(),
-      content: z.record(
-        z.string(),
-        z.looseObject({ schema: z.looseObject({ $ref: z.string().optional() }) }),
-      ),
+      // An answer without a body has none.
+      content: z
+        .record(
+          z.string(),
+          z.looseObject({ schema: z.looseObject({ $ref: z.string().optional() }) }),
+        )
+        .optional(),
     }),
   ),
 });
@@ -64,6 +69,7 @@ beforeAll(async () => {
   const overrides = new Map([["vip", limitOf("api", { burst: 1_000 })]]);
   served = await serve(
     new ExactDecider([limitOf("api", { overrides }), limitOf("shy", { shadow: true, burst: 1 })]),
+    { forward: { policies: new PolicyTable([policyOf({ limit: "api" })]), observeUs: () => {} } },
   );
 });
 
@@ -94,7 +100,7 @@ describe("the OpenAPI document", () => {
 
   it.each(operations)("has $method $path, which answers as documented", async (row) => {
     const { path, method, operation } = row;
-    const target = path.replace("{name}", "api");
+    const target = path.replace("{name}", "api").replace("{policy}", "p");
     const query = path === "/v1/check" && method === "get" ? "?limit=api&key=k" : "";
     const body = JSON.stringify(
       {
@@ -106,8 +112,12 @@ describe("the OpenAPI document", () => {
     const sent = operation.requestBody === undefined ? undefined : body;
     const answer = await served.client.send(method.toUpperCase(), target + query, sent);
     expect(answer.status).toBe(200);
-    const contentType = answer.headers["content-type"] ?? "";
-    const schema = operation.responses["200"]?.content[contentType]?.schema;
+    const { content } = operation.responses["200"] ?? {};
+    if (content === undefined) {
+      expect([answer.text, answer.headers["content-type"]]).toEqual(["", undefined]);
+      return;
+    }
+    const schema = content[answer.headers["content-type"] ?? ""]?.schema;
     expect(schema).toBeDefined();
     const name = /\/(\w+)$/.exec(schema?.$ref ?? "")?.[1];
     if (name !== undefined) validatorOf(name).parse(answer.json);
