@@ -88,8 +88,8 @@ function checkLimit(
   const limit = limits.find(({ name }) => name === check.limit);
   if (limit !== undefined) {
     if (check.cost <= limit.burst) return;
-    const message = `is above the burst of ${limit.name}, ${limit.burst}: it could never be admitted`;
-    findings.add([...path, "cost"], message);
+    const most = `the burst of ${limit.name}, ${limit.burst}`;
+    findings.add([...path, "cost"], `is above ${most}: it could never be admitted`);
     return;
   }
   const names = namesInFile(findings);

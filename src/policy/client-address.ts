@@ -18,14 +18,14 @@ export interface AddressTerms {
   readonly ipv6Prefix: number;
 }
 
-/** Absent when there is no address: a Unix socket without trusted hops, or an entry that is none. */
+/** Absent when there is none: a Unix socket without trusted hops, an entry that is no address. */
 export function clientAddress(request: OriginalRequest, terms: AddressTerms): Part {
   const spelled = forwardedFor(request, terms.trustedHops) ?? request.peer;
   const text = spelled === undefined ? undefined : normalAddress(spelled, terms.ipv6Prefix);
   return text === undefined ? ABSENT : { kind: "address", text };
 }
 
-/** Fewer entries than hops means that the client reached an inner proxy: the first is the client. */
+/** With fewer entries than hops the client reached an inner proxy, which wrote the first one. */
 function forwardedFor(request: OriginalRequest, trustedHops: number): string | undefined {
   if (trustedHops === 0) return undefined;
   // Several lines are one list (RFC 9110, 5.3).

@@ -70,7 +70,7 @@ function joined(parts: readonly Part[]): string {
   return `list:${parts.map(item).join(",")}`;
 }
 
-/** Lengths are in UTF-16 code units: any unit would do, as long as the place of each end is told. */
+/** Lengths are in UTF-16 code units: any unit would do that tells where a part ends. */
 function item(part: Part): string {
   switch (part.kind) {
     case "text":

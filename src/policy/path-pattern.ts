@@ -1,7 +1,7 @@
 /**
- * Matching a path with a pattern: texts for themselves, `*` for one segment, `:name` for one segment
- * that may be used in a key, and `**`, at most once, for any number of segments. With one `**` the
- * rest of the pattern has a fixed place, so there is nothing to try and take back.
+ * Matching a path with a pattern: texts for themselves, `*` for one segment, `:name` for one that
+ * may be used in a key, and `**`, at most once, for any number of segments. With one `**` the rest
+ * of the pattern has a fixed place, so there is nothing to try and take back.
  */
 import type { PathPattern, PatternSegment } from "../ports/policy.ts";
 import type { Segments } from "./path-readings.ts";

@@ -13,7 +13,7 @@
 /** Segments of a path, decoded, as byte strings. */
 export type Segments = readonly string[];
 
-/** Paths without any of these have one reading: escapes, path parameters, empty and dot segments. */
+/** A path without escapes, path parameters, backslashes, empty and dot segments has one reading. */
 const AMBIGUOUS = /[%;\\]|\/\/|\/\./;
 
 /** @returns One to four readings, all different. */

@@ -5,7 +5,8 @@
  * 500 of what is neither 2xx, 401 nor 403; Envoy takes 5xx for a fault of the sidecar, which by
  * default lets the request pass. So what is wrong with the proxy's own configuration (a policy that
  * does not exist, a status that cannot be) is answered 4xx: it stops the traffic at the first try
- * instead of leaving it without a limit. Only a limit that is closed while the store is away is 503.
+ * instead of leaving it without a limit. Only limits that are closed while the store is away give
+ * 503.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Check, Decision } from "../core/decision.ts";

@@ -82,7 +82,9 @@ describe("policies", () => {
       withPolicies(
         "forward: { trusted_hops: 2, ipv6_prefix: 48 }",
         "policies:",
-        "  - { name: a, match: { path: /caf\u00e9/*/:x/** }, checks: [{ limit: all, key: path:x }] }",
+        "  - name: a",
+        "    match: { path: /caf\u00e9/*/:x/** }",
+        "    checks: [{ limit: all, key: path:x }]",
         "  - { name: b, checks: [{ limit: all, key: client-address, cost: 0 }] }",
       ),
     );

@@ -91,7 +91,7 @@ export function describeThroughProxy(proxy: ProxyUnderTest): void {
       rmSync(folder, { recursive: true, force: true });
     });
 
-    it("a request passes with RateLimit headers, and one too many is denied with its wait", async () => {
+    it("a request passes with RateLimit headers, one too many is told its wait", async () => {
       const before = app.requests;
       for (let left = 3; left >= 0; left -= 1) {
         const { status, text, header } = await client.send("/api/items?a=1", posted("alice"));
@@ -109,7 +109,7 @@ export function describeThroughProxy(proxy: ProxyUnderTest): void {
       expect(app.requests - before).toBe(4);
     });
 
-    it("what falls under no policy passes, and the app's own errors arrive as they are", async () => {
+    it("what falls under no policy passes, and so do errors of the app", async () => {
       for (const status of [200, 403, 404, 429, 500, 503]) {
         const seen = await client.send(`/status/${status}`);
         expect([seen.status, seen.text]).toEqual([status, `GET /status/${status} `]);
@@ -117,7 +117,7 @@ export function describeThroughProxy(proxy: ProxyUnderTest): void {
       }
     });
 
-    it("a client gains nothing by forging headers, spelling the path oddly or asking for a policy", async () => {
+    it("forged headers, odd paths and queries gain a client nothing", async () => {
       expect(await client.statuses(4, "/api/login", login())).toEqual([200, 200, 200, 429]);
       const forged: readonly [string, Record<string, string>][] = [
         ["/api/login", { "x-forwarded-for": "198.51.100.1" }],
@@ -156,7 +156,7 @@ export function describeThroughProxy(proxy: ProxyUnderTest): void {
       expect(app.requests - before).toBe(KEEP_ALIVE_REQUESTS);
     });
 
-    it("requests pass while the sidecar is away, and are limited as soon as it is back", async () => {
+    it("requests pass while the sidecar is away, and are limited when it is back", async () => {
       await stopSidecars();
       for (let i = 0; i < 6; i += 1) {
         const { status, text } = await client.send("/api/x?a=1", posted("open"));
@@ -178,7 +178,7 @@ export function describeThroughProxy(proxy: ProxyUnderTest): void {
       }
     });
 
-    it(`requests are refused with ${proxy.closedStatus} while it is away, in the closed variant`, async () => {
+    it(`the closed variant refuses with ${proxy.closedStatus} while it is away`, async () => {
       await shut();
       await open(true);
       expect((await client.send("/api/x", withKey("closed"))).status).not.toBe(proxy.closedStatus);

@@ -13,7 +13,7 @@ async function open(decider: ExactDecider): Promise<Served> {
 }
 
 describe("a limit that is closed while the store is away", () => {
-  it("is 503, whatever status a denial has, so that the proxy's own rule for faults holds", async () => {
+  it("is 503, whatever status denials have: the proxy has a rule for faults", async () => {
     const decider = new ExactDecider([limitOf("pay")]);
     decider.closed.add("pay");
     const { client } = await open(decider);
