@@ -19,6 +19,8 @@ export class Tally {
   overAdmitted: Tokens = 0;
   /** Debt that the store had to forgive, tokens. */
   clipped: Tokens = 0;
+  /** Replies that told of a stored value which could not be read and was replaced. */
+  damaged = 0;
 
   count(decision: Decision, cost: Tokens): void {
     const outcome = decision.wouldDeny ? 2 : decision.allowed ? 0 : 1;

@@ -91,6 +91,11 @@ function registerLimits(registry: Registry, limits: () => readonly LimitFigures[
     labels: ["limit"],
     read: perLimit((limit) => limit.tally.overAdmitted),
   });
+  counter(registry, "damaged_keys_total", {
+    help: "Stored values that could not be read and were replaced.",
+    labels: ["limit"],
+    read: perLimit((limit) => limit.tally.damaged),
+  });
   gauge(registry, "share_ratio", {
     help: "Mean part of the rate that this pod may refill with.",
     labels: ["limit"],

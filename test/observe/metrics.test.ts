@@ -70,6 +70,7 @@ const CONTRACT = {
   unreconciled_tokens: "gauge",
   debt_tokens: "gauge",
   over_admitted_tokens_total: "counter",
+  damaged_keys_total: "counter",
   fallback_active: "gauge",
   store_up: "gauge",
   tracked_keys: "gauge",
