@@ -63,6 +63,7 @@ export type Engine = Pick<
   | "beginLeave"
   | "settled"
   | "figures"
+  | "largeCosts"
 >;
 
 /** Replaceable parts of a node; the defaults are the product. */
@@ -244,12 +245,12 @@ export class AliquotNode implements SchemeNode {
     if (this.#leaving) return;
     const sentUs = this.#context.nowUs();
     const member = memberOf(this.#context.pod, this.#context.incarnation);
+    const terms = { ...this.#timing.membership, largeCosts: this.#engine.largeCosts(sentUs) };
     this.#context.call({
       keys: [],
       bytes: FRAME_BYTES,
       timeoutUs: this.#timing.commandTimeoutUs,
-      run: (store, nowUs) =>
-        store.backend.heartbeat(nowUs, member, this.#timing.membership, this.#ear.at(sentUs)),
+      run: (store, nowUs) => store.backend.heartbeat(nowUs, member, terms, this.#ear.at(sentUs)),
       done: (outcome) => {
         if (this.#leaving) return;
         if (outcome.ok) {
@@ -275,6 +276,8 @@ export class AliquotNode implements SchemeNode {
     this.#engine.membershipChanged(this.#context.nowUs(), {
       pods: used,
       silent: Math.min(silent, pods - 1),
+      band: roster.band,
+      largeCosts: roster.largeCosts,
     });
   }
 

@@ -6,6 +6,7 @@ import { readFile } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import type { Config } from "../../src/config/config.ts";
 import type { Problem } from "../../src/config/problem.ts";
+import { PodLimiter } from "../../src/core/pod-limiter.ts";
 import { aliquotScheme } from "../aliquot-scheme.ts";
 import { faultToLine } from "../fault-plan.ts";
 import type { Report } from "../report/report-data.ts";
@@ -17,9 +18,10 @@ import type { Arrival } from "../workload.ts";
 import { parseTrace } from "../workloads/csv-replay.ts";
 import { runScenario } from "../world.ts";
 import { buildScenario, type Traces, timingOf } from "./build-scenario.ts";
+import { withBounds } from "./limit-mode.ts";
 import { addedOutage, outageFault, plannedOutage } from "./outage.ts";
 import { readScenario, type UserScenario } from "./read-scenario.ts";
-import { fleetLines, holds, limitLines, type OutageRun } from "./user-verdict.ts";
+import { type Findings, fleetLines, holds, limitLines, type OutageRun } from "./user-verdict.ts";
 
 export interface SimulateRequest {
   readonly config: Config;
@@ -49,18 +51,38 @@ export async function simulate(
   if (Array.isArray(traces)) return { problems: traces };
   const scenario = buildScenario(config, user, traces as Traces, path);
   for (const line of preface(config, user, scenario)) print(line);
-  const scheme = aliquotScheme({ timing: timingOf(config) }) as unknown as Scheme;
-  const result = await runScenario(scenario, scheme, user.seed);
-  const outageRun = await runOutage(scenario, scheme, user, result);
+  const found = await findOut(config, user, scenario);
+  const { result } = found;
   for (const [i, limit] of scenario.limits.entries()) {
-    for (const line of ["", ...limitLines(limit, i, result, outageRun)]) print(line);
+    for (const line of ["", ...limitLines(limit, i, found)]) print(line);
   }
   for (const line of ["", ...fleetLines(result)]) print(line);
   if (request.out !== undefined) {
-    const paths = await writeReport(request.out, reportOf(request, user, scenario, result));
+    const paths = await writeReport(request.out, reportOf(request, user, scenario, found));
     for (const file of paths) print(file);
   }
-  return { holds: scenario.limits.every((limit) => holds(limit, result)) };
+  return { holds: scenario.limits.every((limit, i) => holds(limit, i, found)) };
+}
+
+async function findOut(config: Config, user: UserScenario, scenario: Scenario): Promise<Findings> {
+  const timing = timingOf(config);
+  const engines: PodLimiter[] = [];
+  const scheme = aliquotScheme({
+    timing,
+    engine(options, nowUs) {
+      const engine = new PodLimiter(options, nowUs);
+      engines.push(engine);
+      return engine;
+    },
+  }) as unknown as Scheme;
+  const { limits } = scenario;
+  const measured = await runScenario(scenario, scheme, user.seed);
+  const [last] = engines.slice(-1);
+  const standings = last === undefined ? [] : limits.map((limit) => last.standing(limit));
+  const setting = { ...timing, roundTripUs: user.round_trip };
+  const result = withBounds(measured, limits, standings, setting);
+  const outageRun = await runOutage(scenario, scheme, user, result);
+  return { result, standings, outageRun, isFaultless: user.plan.length === 0 };
 }
 
 function preface(config: Config, user: UserScenario, scenario: Scenario): string[] {
@@ -130,8 +152,9 @@ function reportOf(
   { path, config }: SimulateRequest,
   user: UserScenario,
   scenario: Scenario,
-  result: RunResult,
+  found: Findings,
 ): Report {
+  const { result } = found;
   const command = `aliquot simulate ${path} --config ${config.file} --seed ${user.seed}`;
   return {
     title: `${path}, simulated`,
@@ -146,7 +169,7 @@ function reportOf(
         judged: true,
         verdicts: scenario.limits.map((limit, i) => ({
           promise: `${limit.name}: the excess is within the bound and what the faults explain`,
-          passed: holds(limit, result),
+          passed: holds(limit, i, found),
           measured: result.limits[i]?.excess ?? 0,
           allowed: result.limits[i]?.bound ?? 0,
         })),

@@ -141,6 +141,7 @@ export const REFILL_ON_TIER_SWITCH: Scheme = buggy("refill-on-tier-switch", {
       configChanged: (now, limits) => engine.configChanged(now, limits),
       beginLeave: (now) => engine.beginLeave(now),
       figures: (now) => engine.figures(now),
+      largeCosts: (now) => engine.largeCosts(now),
     };
   },
 });

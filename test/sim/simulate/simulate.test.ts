@@ -112,14 +112,24 @@ describe("the verdict of a limit", () => {
     expect(partOf(stdout, "trial")).toMatch(/admitted +(29\d|30\d) tokens/);
   });
 
-  test("a limit too small for the fleet gets a note", async () => {
-    const config = file(
-      "small.yaml",
-      CONFIG.replace("rate: 100/s, burst: 100", "rate: 60/m, burst: 5"),
-    );
+  test.each([
+    ["auto", "exact: every check is decided in the store", "1 tokens"],
+    ["leased", "leased: pods spend what the store has handed out beforehand", "0 tokens"],
+    ["hybrid", "hybrid: pods decide and compare numbers every", "note +the bound is large"],
+  ])("a limit too small for the fleet, mode %s", async (mode, says, bound) => {
+    const small = `rate: 60/m, burst: 5, mode: ${mode}`;
+    const config = file("small.yaml", CONFIG.replace("rate: 100/s, burst: 100", small));
     const path = file("s.yaml", EVEN.replace("300/s", "3/s"));
-    const { stdout } = await aliquot(["simulate", path, "--config", config]);
-    expect(stdout).toMatch(/note +the bound is large against the burst/);
+    const { stdout, code } = await aliquot(["simulate", path, "--config", config]);
+    expect(stdout).toContain(says);
+    expect(stdout).toMatch(new RegExp(bound));
+    expect(code).toBe(0);
+  });
+
+  test("costs that are large for the burst make auto decide in the store", async () => {
+    const { stdout, code } = await run(EVEN.replace("rate: 300/s", "rate: 300/s, cost: 30"));
+    expect(partOf(stdout, "api")).toMatch(/exact: .*\s+.*costs above an eighth/);
+    expect(code).toBe(0);
   });
 
   test("without Redis in the configuration it says what that would mean", async () => {
