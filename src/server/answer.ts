@@ -1,5 +1,6 @@
 /** Writing answers: head and body in one go, always with their length. */
 import type { ServerResponse } from "node:http";
+import { DirectResponse } from "./direct-response.ts";
 import type { Problem } from "./problem.ts";
 
 const NO_HEADERS: readonly string[] = [];
@@ -16,6 +17,11 @@ export function sendJson(
   json: string,
   headers: readonly string[] = NO_HEADERS,
 ): void {
+  if (res instanceof DirectResponse) {
+    let head = `Content-Type: application/json\r\nContent-Length: ${json.length}\r\n`;
+    for (let i = 0; i < headers.length; i += 2) head += `${headers[i]}: ${headers[i + 1]}\r\n`;
+    if (res.sendWhole(status, head, json)) return;
+  }
   send(res, status, "application/json", json, headers);
 }
 

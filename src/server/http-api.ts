@@ -8,7 +8,7 @@ import { CheckApi, denyStatusIn } from "./check-api.ts";
 import { unknownLimit } from "./check-body.ts";
 import { ForwardApi, type ForwardOptions } from "./forward.ts";
 import { isForward } from "./forward-request.ts";
-import { createRateHeaders, type HeaderShape } from "./headers.ts";
+import { createRateHeaders, type HeaderShapes } from "./headers.ts";
 import { describeLimit } from "./limits-json.ts";
 import { openApiDocument } from "./openapi.ts";
 import { asciiJson, badRequest, excerpt, methodNotAllowed, Problem } from "./problem.ts";
@@ -20,7 +20,7 @@ export type RequestHandler = (req: IncomingMessage, res: ServerResponse) => void
 export interface HttpApiOptions {
   readonly clock: Clock;
   /** Shapes of the rate limit headers; `["ietf"]` when left out. */
-  readonly headers?: readonly HeaderShape[];
+  readonly headers?: HeaderShapes;
   /** Wall clock in ms since the epoch, for the `x-epoch` headers. */
   readonly wallMs: () => number;
   /** Told how long each check, or batch of checks, took from its last byte to its answer. */
@@ -57,7 +57,7 @@ const LIMITS_PREFIX = "/v1/limits/";
 export function createHttpApi(decider: Decider, options: HttpApiOptions): RequestHandler {
   const fail = (res: ServerResponse, error: unknown): void => {
     options.onUnexpectedError(error);
-    if (res.headersSent) res.destroy();
+    if (res.headersSent || res.writableEnded) res.destroy();
     else sendProblem(res, new Problem(500, "the sidecar met a fault of its own; see its log"));
   };
   const { clock } = options;

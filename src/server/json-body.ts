@@ -9,6 +9,7 @@
 import { isUtf8 } from "node:buffer";
 import type { IncomingMessage } from "node:http";
 import { badRequest, Problem } from "./problem.ts";
+import { WholeRequest } from "./whole-request.ts";
 
 /** Largest body of a request. */
 export const BODY_BYTES_MAX = 65_536;
@@ -25,6 +26,7 @@ const EMPTY = Buffer.alloc(0);
  *   goes away before the body is complete.
  */
 export function readBody(req: IncomingMessage, done: (body: Buffer | Problem) => void): void {
+  if (req instanceof WholeRequest && req.collect(BODY_BYTES_MAX, done)) return;
   let chunks: Buffer[] | undefined;
   let first: Buffer | undefined;
   let size = 0;

@@ -4,12 +4,14 @@
  * A listener that stops answers everything it has read, with `Connection: close`, so that pooled
  * clients take their connections back instead of losing a request on them.
  */
-import { createServer, type IncomingMessage, type Server, ServerResponse } from "node:http";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { Server as NetServer, Socket } from "node:net";
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { directResponses, type ResponseTerms } from "./direct-response.ts";
 import { errorCode, ListenError } from "./listen-error.ts";
 import { Problem } from "./problem.ts";
 import { claimUnixSocket, type SocketClaim } from "./unix-socket.ts";
+import { WholeRequest } from "./whole-request.ts";
 
 export type ListenAddress =
   | { readonly kind: "tcp"; readonly host: string; readonly port: number }
@@ -67,9 +69,11 @@ export async function listenHttp(
   bounds: Partial<ListenerBounds> = {},
   onAcceptError: (error: Error) => void = () => {},
 ): Promise<HttpListener> {
-  const draining = { value: false };
+  const allBounds = { ...DEFAULT_BOUNDS, ...bounds };
+  const { keepAliveTimeoutMs } = allBounds;
+  const terms: ResponseTerms = { isDraining: false, keepAliveTimeoutMs };
   const sockets = new Set<Socket>();
-  const server = createBoundedServer(handler, draining, { ...DEFAULT_BOUNDS, ...bounds });
+  const server = createBoundedServer(handler, terms, allBounds);
   server.on("connection", (socket: Socket) => {
     sockets.add(socket);
     socket.once("close", () => sockets.delete(socket));
@@ -85,7 +89,7 @@ export async function listenHttp(
     address: addressText(address, port),
     port,
     stop: (timeoutMs) => {
-      draining.value = true;
+      terms.isDraining = true;
       stopping ??= stop(server, claim, sockets, timeoutMs);
       return stopping;
     },
@@ -105,20 +109,13 @@ export function addressText(address: ListenAddress, port: number | undefined): s
 
 function createBoundedServer(
   handler: (req: IncomingMessage, res: ServerResponse) => void,
-  draining: { readonly value: boolean },
+  terms: ResponseTerms,
   bounds: ListenerBounds,
 ): Server {
-  class ClosingResponse extends ServerResponse {
-    // Whether to keep the connection is decided when the head is written, not when the request
-    // came: requests in flight at the moment of the stop must tell as well.
-    override writeHead(status: number, ...rest: unknown[]): this {
-      if (draining.value) this.shouldKeepAlive = false;
-      return super.writeHead(status, ...(rest as []));
-    }
-  }
   const server = createServer(
     {
-      ServerResponse: ClosingResponse,
+      IncomingMessage: WholeRequest,
+      ServerResponse: directResponses(terms),
       headersTimeout: bounds.headersTimeoutMs,
       requestTimeout: bounds.requestTimeoutMs,
       keepAliveTimeout: bounds.keepAliveTimeoutMs,
