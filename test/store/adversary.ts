@@ -9,7 +9,7 @@ import { Prng } from "../../sim/prng.ts";
 import type { Limit } from "../../src/core/limit.ts";
 import { LEASE_SLOT_US, LEASE_US } from "../../src/core/store-call.ts";
 import { EmbeddedStore } from "../../src/store/embedded/embedded-store.ts";
-import { callOf, leasedOf, leases, takenOf, takes } from "./asking.ts";
+import { callOf, type LeaseFields, leasedOf, leases, takenOf, takes } from "./asking.ts";
 import { MS, SECOND } from "./pod.ts";
 
 const KEY = "k";
@@ -49,6 +49,15 @@ export class Adversaries {
   private readonly store = new EmbeddedStore();
   private readonly pods: Pod[];
   private readonly events: Event[] = [];
+  /** What the pods of this run like to do: some runs only ever hold to the end, some never do. */
+  private readonly habits: {
+    readonly spend: number;
+    readonly atLast: number;
+    readonly raid: number;
+    readonly grab: number;
+    readonly silent: number;
+    readonly giveBack: number;
+  };
   private readonly loss: number;
   private readonly delayUs: number;
   private now = START;
@@ -63,6 +72,15 @@ export class Adversaries {
       owed: new Map(),
       heard: undefined,
     }));
+    const { random } = this;
+    this.habits = {
+      spend: random.between(0, 0.4),
+      atLast: random.between(0, 0.3),
+      raid: random.between(0, 0.2),
+      grab: random.draw() ** 2,
+      silent: random.draw() ** 2,
+      giveBack: random.draw() ** 2,
+    };
     this.loss = this.random.chance(0.5) ? 0 : this.random.between(0, 0.3);
     this.delayUs = this.random.chance(0.5) ? 0 : this.random.below(400 * MS);
   }
@@ -79,13 +97,13 @@ export class Adversaries {
   }
 
   private act(pod: Pod): void {
-    const { random } = this;
-    const choice = random.draw();
-    if (choice < this.takesPart) this.take();
-    else if (choice < 0.35) this.spendSome(pod);
-    else if (choice < 0.5) this.spendAtLast(pod);
-    else if (choice < 0.52)
+    const { random, habits } = this;
+    if (random.chance(this.takesPart)) this.take();
+    else if (random.chance(0.01))
       pod.leases = []; // crashed; what it held lapses
+    else if (random.chance(habits.spend)) this.spendSome(pod);
+    else if (random.chance(habits.atLast)) this.spendAtLast(pod);
+    else if (random.chance(habits.raid)) this.planRaid(pod);
     else this.call(pod);
   }
 
@@ -148,13 +166,31 @@ export class Adversaries {
     }
   }
 
+  /** At the last instant of a lease, one pod asks for all there is and all spend what they have. */
+  private planRaid(pod: Pod): void {
+    const lease = pod.leases[this.random.below(pod.leases.length)];
+    if (lease === undefined || lease.deadline < this.now) return;
+    this.later(lease.deadline - this.now, () => {
+      const { burst } = this.limit;
+      this.ask(pod, { need: burst, want: burst, demand: burst, unit: 1 });
+      for (const each of this.pods) {
+        for (const held of each.leases) this.spend(each, held, held.tokens);
+      }
+    });
+  }
+
   private call(pod: Pod): void {
     const { random, limit } = this;
     const { burst } = limit;
-    const wish = [0, 1, burst, random.below(burst + 1)][random.below(4)] as number;
+    const some = [0, 1, random.below(burst + 1)][random.below(3)] as number;
+    const wish = random.chance(this.habits.grab) ? burst : some;
     const need = random.chance(0.5) ? wish : random.below(wish + 1);
     const demand = random.chance(0.8) ? wish : random.below(10 * burst);
-    const asked = { need, want: wish, demand, unit: Math.min(need, 1), low: 1 };
+    this.ask(pod, { need, want: wish, demand, unit: Math.min(need, 1), low: 1 });
+  }
+
+  private ask(pod: Pod, asked: LeaseFields): void {
+    const { random, limit } = this;
     const elapsedSeconds = random.chance(0.3) ? -1 : random.between(0, 1);
     const fields = { ...asked, elapsedSeconds, reports: this.reports(pod) };
     this.send(pod, leases([{ limit, key: KEY, fields }]), (reply, sentAt) => {
@@ -167,14 +203,14 @@ export class Adversaries {
     const { random } = this;
     const told: [number, number, number][] = [];
     for (const [slot, owed] of pod.owed) {
-      if (random.chance(0.3)) continue;
+      if (random.chance(this.habits.silent)) continue;
       const spent = random.chance(0.8) ? owed : random.below(owed + 1);
       told.push([slot, spent, 0]);
       pod.owed.set(slot, owed - spent);
       if (random.chance(0.1)) pod.owed.delete(slot);
     }
     for (const lease of pod.leases) {
-      if (random.chance(0.8)) continue;
+      if (!random.chance(this.habits.giveBack)) continue;
       const back = random.chance(0.5) ? lease.tokens : random.below(lease.tokens + 1);
       lease.tokens -= back;
       told.push([lease.slot, 0, back]);

@@ -226,6 +226,20 @@ describe("a lease", () => {
     expect(reply.retryAt).toBeGreaterThan(await now());
   });
 
+  it("that is held keeps its tokens out, whatever is reported of an older one", async () => {
+    const { slot } = await lease({ need: 20, want: 20 });
+    both.pass(900 * MS, 0);
+    const held = await lease({ need: 20, want: 20 });
+    expect(held.slot).toBe(slot + 1);
+    both.pass(50 * MS, 0);
+    await lease({ reports: [[slot, 20, 0]] });
+    both.pass(850 * MS, 0);
+    // Nearly at its last instant; the older slot has ended, and the bucket would be full.
+    expect(await lease({})).toMatchObject({ level: 80 });
+    both.pass(400 * MS, 0);
+    expect(await lease({})).toMatchObject({ level: 100 });
+  });
+
   it("passes over reports for slots that have ended, are not yet, or never were", async () => {
     const { slot } = await lease({ need: 40, want: 40 });
     const reports = [-4, -3, 1, 4, 1e9, -1e9].map((by) => [slot + by, 40, 40] as const);
