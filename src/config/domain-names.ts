@@ -1,9 +1,9 @@
 /**
  * Names of the limits that come from files of rules: `envoy/<domain>/<key>=<value>/...`.
  *
- * Each part keeps letters, digits, `_`, `.` and `-` and has everything else percent-encoded, so that
- * no two rules meet in one name (key `y_z` of domain `x`, and key `z` of domain `x_y`) and a name is
- * safe wherever it goes: in labels, headers, addresses and keys of Redis. A `*` in a value stays.
+ * Each part keeps letters, digits, `_`, `.` and `-`; everything else is percent-encoded. So no two
+ * rules meet in one name (key `y_z` of domain `x`, and key `z` of domain `x_y`), and a name is safe
+ * wherever it goes: in labels, headers, addresses and keys of Redis. A `*` in a value stays.
  */
 import { hash } from "node:crypto";
 

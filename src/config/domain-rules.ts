@@ -1,4 +1,4 @@
-/** Translates the rules of one domain, once at load: a limit per counted rule, and the tree of rules. */
+/** Translates the rules of a domain, once at load: a limit per counted rule, and their tree. */
 import { UNIT_SECONDS } from "../core/calendar.ts";
 import { defineLimit, type Limit, type OnDeny } from "../core/limit.ts";
 import { ShapedLimits } from "../core/shaped-limits.ts";

@@ -61,8 +61,8 @@ export function onDenyField(): z.ZodType<OnDeny, OnDeny> {
 }
 
 const ON_DENY =
-  "What a denied check does to this limit: `keep` spends nothing, `debit` spends the cost anyway, " +
-  "also into debt.";
+  "What a denied check does to this limit: `keep` spends nothing, `debit` spends the cost " +
+  "anyway, also into debt.";
 
 const limitFallback = z
   .union(

@@ -2,8 +2,8 @@
  * A YAML text as a tree in which every value knows its place and its text as it was written.
  *
  * Plain values would lose what another reader of the same file may see: `1.0` and `0x10` are texts
- * where a text is wanted, and which words are switches depends on the version of YAML. Here a scalar
- * stays a text, and whoever knows what is wanted reads it.
+ * where a text is wanted, and which words are switches depends on the version of YAML. Here a
+ * scalar stays a text, and whoever knows what is wanted reads it.
  */
 import { isAlias, isMap, isScalar, isSeq, type Node, type Pair } from "yaml";
 import type { Problem } from "./problem.ts";

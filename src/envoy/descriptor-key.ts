@@ -1,7 +1,7 @@
 /**
- * What descriptors are counted under: the values that a rule leaves open, in an encoding that no two
- * lists of values share. Each value has its length in front, so that no value can reach into the
- * next one, whatever characters it holds.
+ * What descriptors are counted under: the values that a rule leaves open, in an encoding that no
+ * two lists of values share. Each value has its length in front, so that no value can reach into
+ * the next one, whatever characters it holds.
  */
 import { hash } from "node:crypto";
 

@@ -1,8 +1,8 @@
 /**
  * Envoy's descriptors, and the rules that a configuration holds for them.
  *
- * A descriptor is a path of keys and values ("plan = free, user = alice"). The rules of a domain are
- * a tree of the same form; the rule at the end of a descriptor's path says what limits it.
+ * A descriptor is a path of keys and values ("plan = free, user = alice"). The rules of a domain
+ * are a tree of the same form; the rule at the end of a descriptor's path says what limits it.
  */
 import type { Limit } from "../core/limit.ts";
 
@@ -64,8 +64,9 @@ export interface DescriptorMatcher {
   /** The rule for a descriptor; undefined when none is for it. */
   match(domain: string, entries: readonly DescriptorEntry[]): DescriptorMatch | undefined;
   /**
-   * The rule for a descriptor whose caller brought `tokens` per `spanSeconds`; undefined in a domain
-   * that is not configured. Its limit has no override for the key when that rate cannot be counted.
+   * The rule for a descriptor whose caller brought `tokens` per `spanSeconds`; undefined in a
+   * domain that is not configured. When that rate cannot be counted, the rule's limit has no
+   * override for the key.
    */
   matchOverride(
     domain: string,

@@ -14,10 +14,16 @@ import type { Decider } from "../ports/decider.ts";
 export function chargeDenied(decider: Decider, checks: readonly Check[]): void {
   for (const check of checks) {
     if (check.cost === 0 || check.limit.onDeny !== "debit") continue;
+    if (!isInForce(decider, check)) continue;
     const { burst, maxDebt } = limitForKey(check.limit, check.key);
     // No bucket can owe more, and the arithmetic is exact up to here.
     decider.report({ ...check, cost: Math.min(check.cost, burst + maxDebt) });
   }
+}
+
+/** A reload may have removed the limit of a check while the check waited for the store. */
+export function isInForce(decider: Decider, { limit }: Check): boolean {
+  return decider.limit(limit.name) !== undefined;
 }
 
 /** A decider that charges what it denies, where the limits want it. */

@@ -2,8 +2,8 @@
  * `POST /json`: Envoy's rate limit service for callers that cannot speak gRPC.
  *
  * Requests and answers are the messages in protobuf's JSON form: names in camelCase or as in the
- * .proto file, enums by name or number, 64-bit numbers as texts or numbers, null for what is absent.
- * Unknown fields are ignored, so that a newer caller is understood.
+ * .proto file, enums by name or number, 64-bit numbers as texts or numbers, null for what is
+ * absent. Unknown fields are ignored, so that a newer caller is understood.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { DurationUs } from "../core/units.ts";

@@ -11,7 +11,7 @@ import { limitForKey } from "../core/limit.ts";
 import type { Decider } from "../ports/decider.ts";
 import type { DescriptorMatch, DescriptorMatcher, DescriptorRule } from "../ports/descriptors.ts";
 import { speakingDecision } from "./decision-json.ts";
-import { chargeDenied } from "./denied-charges.ts";
+import { chargeDenied, isInForce } from "./denied-charges.ts";
 import type { RateHeaders } from "./headers.ts";
 import type {
   HeaderValue,
@@ -134,7 +134,9 @@ export class RateLimitService {
     if (passing.length === 0) return this.#respond(places);
     if (hasWaited) {
       // The buckets covered it a moment ago; what came between is a debt that refill pays back.
-      for (const { check } of passing) if (check.cost > 0) decider.report(check);
+      for (const { check } of passing) {
+        if (check.cost > 0 && isInForce(decider, check)) decider.report(check);
+      }
       return this.#respond(places);
     }
     const decided = decider.decide(passing.map(({ check }) => check));

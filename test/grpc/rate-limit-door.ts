@@ -28,6 +28,8 @@ export class EngineDecider implements Decider {
   hold: (() => Promise<void>) | undefined;
   /** Set to change decisions on their way. */
   alter: ((decision: Decision) => Decision) | undefined;
+  /** Names of limits that a reload took away. */
+  readonly removed: Set<string> = new Set<string>();
   decided = 0;
   reported = 0;
   readonly #limits: readonly Limit[];
@@ -38,6 +40,7 @@ export class EngineDecider implements Decider {
   }
 
   limit(name: string): Limit | undefined {
+    if (this.removed.has(name)) return undefined;
     return this.#limits.find((limit) => limit.name === name);
   }
 
