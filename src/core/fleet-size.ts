@@ -1,29 +1,34 @@
 /**
  * How many pods to count on.
  *
+ * Two sources tell: heartbeats in the store, and, where there is one, a listing that does not depend
+ * on the store (Kubernetes, DNS). The larger one counts.
+ *
  * For shares the count goes up at once and down late: a pod that looks dead may be alive behind a
- * broken link, so the largest count of the last `HOLD_US` of connected time holds. An outage does
- * not age that history. For the fallback the largest count of ten minutes holds, because a pod that
- * cannot reach the store cannot learn that the fleet has grown.
+ * broken link, so the largest count of the last `HOLD_US` holds. For heartbeats that is connected
+ * time: an outage does not age them. For the fallback the largest count of ten minutes holds,
+ * because a pod that cannot reach the store may not learn that the fleet has grown.
  */
+import { RecentMost } from "./recent-most.ts";
 import type { DurationUs, InstantUs } from "./units.ts";
 
 /** Longer than a pod that lost the store can go on with its connected share, plus a reconcile. */
 const HOLD_US: DurationUs = 3_100_000;
+/** A pod that is listed for less may be about to send its first heartbeat, or to leave. */
+const LISTED_GRACE_US: DurationUs = 2_500_000;
 const PEAK_SPAN_US: DurationUs = 60_000_000;
 const PEAK_SPANS = 10;
 const RECONNECT_GRACE_US: DurationUs = 2_500_000;
 /** However many are silent, something is left for the rest. */
 const HOLD_MAX = 0.95;
 
-interface Count {
-  readonly atUs: InstantUs;
-  readonly pods: number;
-}
-
 export class FleetSize {
-  /** Counts that no later and larger count outdates; instants are connected time. */
-  #recent: Count[] = [];
+  /** By heartbeats; instants are connected time. */
+  readonly #heard = new RecentMost(HOLD_US);
+  readonly #listed = new RecentMost(HOLD_US);
+  /** The least that was listed of late, as a negative number. */
+  readonly #leastListed = new RecentMost(LISTED_GRACE_US);
+  #listingHolds = false;
   readonly #peaks: number[] = [];
   #peakSpan = 0;
   #connectedUs: InstantUs = 0;
@@ -36,7 +41,7 @@ export class FleetSize {
   #reconnectedAt: InstantUs = Number.NEGATIVE_INFINITY;
 
   get joined(): boolean {
-    return this.#recent.length > 0;
+    return this.#heard.last !== undefined;
   }
 
   /** When the present row of failed counts began; Infinity when the last one succeeded. */
@@ -50,40 +55,56 @@ export class FleetSize {
   }
 
   /**
-   * The fleet was counted.
+   * The fleet was counted by its heartbeats.
    *
    * @param silent - Pods among them that the store has not heard for a while: crashed, or cut off and
-   *   living on their fallback.
+   *   living on their fallback. A listing knows better which of the two; then it is not looked at.
    */
   counted(now: InstantUs, pods: number, silent: number): void {
     const count = Math.max(1, Math.floor(pods));
     if (this.#failures > 0) this.#reconnectedAt = now;
-    this.#silent = Math.max(0, Math.floor(silent));
     if (this.#lastAt !== undefined && this.#failures === 0) {
       this.#connectedUs += Math.max(0, now - this.#lastAt);
     }
     this.#lastAt = now;
     this.#failures = 0;
     this.#failingSince = Number.POSITIVE_INFINITY;
-    const horizon = this.#connectedUs - HOLD_US;
-    this.#recent = this.#recent.filter((past) => past.pods > count && past.atUs > horizon);
-    this.#recent.push({ atUs: this.#connectedUs, pods: count });
-    this.#notePeak(now, count);
+    this.#heard.seen(this.#connectedUs, count);
+    this.#ageListing(now);
+    this.#silent = this.#silentOf(count, Math.max(0, Math.floor(silent)));
+    this.#notePeak(now, Math.max(count, this.#listed.last ?? 0));
   }
 
+  /** A count by heartbeats failed. */
   failed(now: InstantUs): void {
     if (this.#failures === 0) this.#failingSince = now;
     this.#failures += 1;
+    this.#ageListing(now);
+  }
+
+  /**
+   * A source that does not depend on the store lists so many pods.
+   *
+   * @param pods - Undefined when the source has been out of reach for a while: its last number still
+   *   counts for the size of the fleet, but no longer tells a pod that is cut off from one that died.
+   */
+  listed(now: InstantUs, pods: number | undefined): void {
+    this.#listingHolds = pods !== undefined;
+    if (pods === undefined) return;
+    const count = Math.max(0, Math.floor(pods));
+    this.#listed.changed(now, count);
+    this.#leastListed.changed(now, -count);
+    this.#notePeak(now, Math.max(count, this.#heard.last ?? 0));
   }
 
   /** Live pods for shares, at least 1. @param assumed - What to assume before the first count. */
   pods(assumed: number): number {
-    return this.#recent[0]?.pods ?? assumed;
+    return Math.max(this.#heard.most ?? assumed, this.#listed.most ?? 0);
   }
 
   /** Pods for the fallback, at least 1. @param assumed - What to assume before the first count. */
   podsWhenIsolated(assumed: number): number {
-    if (!this.joined) return assumed;
+    if (!this.joined) return this.pods(assumed);
     return this.#peaks.reduce((most, pods) => Math.max(most, pods), this.pods(assumed));
   }
 
@@ -96,6 +117,18 @@ export class FleetSize {
     if (this.#silent === 0 || now - this.#reconnectedAt < RECONNECT_GRACE_US) return 0;
     const pods = this.podsWhenIsolated(1);
     return Math.min(HOLD_MAX, (margin * Math.min(this.#silent, pods - 1)) / pods);
+  }
+
+  /** A pod that is listed and not heard is cut off and spends its fallback; one that died is not. */
+  #silentOf(counted: number, silent: number): number {
+    if (!this.#listingHolds) return silent;
+    const surelyListed = -(this.#leastListed.most ?? 0);
+    return Math.max(0, surelyListed - (counted - silent));
+  }
+
+  #ageListing(now: InstantUs): void {
+    this.#listed.age(now);
+    this.#leastListed.age(now);
   }
 
   #notePeak(now: InstantUs, count: number): void {

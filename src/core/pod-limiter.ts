@@ -184,6 +184,15 @@ export class PodLimiter {
     }
   }
 
+  /**
+   * A source that does not depend on the store lists the fleet's pods, also while the store is away.
+   *
+   * @param pods - Undefined when the source has been out of reach for a while.
+   */
+  membershipListed(now: InstantUs, pods: number | undefined): void {
+    this.#fleet.listed(now, pods);
+  }
+
   /** A heartbeat failed: the store is away as far as idle lanes can tell. */
   membershipFailed(now: InstantUs): void {
     this.#fleet.failed(now);
@@ -240,6 +249,7 @@ export class PodLimiter {
         this.#table.remove(slot);
       }
     }
+    if (removed.length > 0) this.#held.dropRows((slot) => this.#table.isLive(slot));
   }
 
   /**

@@ -46,6 +46,7 @@ export type Engine = Pick<
   | "largeCosts"
   | "standing"
   | "membershipChanged"
+  | "membershipListed"
   | "membershipFailed"
   | "configChanged"
   | "beginLeave"
@@ -137,6 +138,11 @@ export class ReconcileLoop implements Decider {
   membershipChanged(view: MembershipView): void {
     this.onStoreCall("ok", undefined);
     this.run(() => this.engine.membershipChanged(this.clock.monotonicUs(), view));
+  }
+
+  /** @param pods - Undefined when the source that lists them has been out of reach for a while. */
+  membershipListed(pods: number | undefined): void {
+    this.run(() => this.engine.membershipListed(this.clock.monotonicUs(), pods));
   }
 
   membershipFailed(error: unknown): void {
@@ -278,10 +284,7 @@ export class ReconcileLoop implements Decider {
   }
 }
 
-/**
- * The kind of trouble behind an error of the store. An error of another class is a fault of the
- * adapter; it is survived like any answer that makes no sense, and the log shows it.
- */
+/** An error of another class is a fault of the adapter: survived like an answer without sense. */
 function troubleOf(error: unknown): ExchangeTrouble {
   return error instanceof CoordinatorError ? error.kind : "malformed";
 }

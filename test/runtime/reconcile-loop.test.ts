@@ -246,8 +246,15 @@ describe("exchanges", () => {
 describe("heartbeats", () => {
   it("reach the engine and count as calls of the store", () => {
     loop.membershipChanged({ pods: 3, silent: 1 });
+    loop.membershipListed(30);
     loop.membershipFailed(new CoordinatorError("refused", "READONLY"));
-    expect(engine.heard).toEqual(["pods 3 silent 1", "membership failed"]);
+    loop.membershipListed(undefined);
+    expect(engine.heard).toEqual([
+      "pods 3 silent 1",
+      "listed 30",
+      "membership failed",
+      "listed undefined",
+    ]);
     expect(ends).toEqual(["ok", "refused"]);
   });
 });

@@ -108,6 +108,10 @@ export class ScriptedEngine implements Engine {
     this.hear(`pods ${view.pods} silent ${view.silent}`);
   }
 
+  membershipListed(_now: number, pods: number | undefined): void {
+    this.hear(`listed ${pods}`);
+  }
+
   membershipFailed(): void {
     this.hear("membership failed");
   }
