@@ -76,6 +76,8 @@ export class DecisionDesk {
    * @param check - `cost` may be negative here.
    */
   report(now: InstantUs, check: Check): Decision {
+    // A charge for a check that was held may come after a reload that removed its limit.
+    if (!this.#parts.books.has(check.limit)) return undecided(check.limit);
     const seat = this.#seats[0] as Seat;
     const book = this.#parts.books.of(check.limit);
     // A refund needs a row as much as a debit does, so the seat is taken as for a cost of one.

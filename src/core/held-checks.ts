@@ -126,6 +126,18 @@ export class HeldChecks {
     return late;
   }
 
+  /**
+   * Rows were removed, and their slots will be other keys'. The checks that waited for them stay
+   * held until their other rows were heard or their time is up.
+   */
+  dropRows(isLive: (slot: number) => boolean): void {
+    for (const slot of this.#bySlot.keys()) if (!isLive(slot)) this.#bySlot.delete(slot);
+    for (const { waitsFor, grants } of this.#byId.values()) {
+      for (const slot of waitsFor) if (!isLive(slot)) waitsFor.delete(slot);
+      for (const slot of grants.keys()) if (!isLive(slot)) grants.delete(slot);
+    }
+  }
+
   #forget(slot: number, isDone: (waiting: Waiting) => boolean): void {
     const queue = this.#bySlot.get(slot);
     if (queue === undefined) return;

@@ -406,7 +406,7 @@ export class StoreCalls {
           if (isAdmitted) account.addCredit(waiting.cost, call.sentAt);
           continue;
         }
-        if (isAdmitted) {
+        if (isAdmitted && isCurrent) {
           const grant = { kind: "take", cost: waiting.cost, takenAt: reply.nowUs } as const;
           waiting.held.grants.set(asked.slot, grant);
         }
