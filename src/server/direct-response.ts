@@ -20,12 +20,16 @@ export interface ResponseTerms {
 }
 
 export abstract class DirectResponse extends ServerResponse<WholeRequest> {
+  /** What Node tells in the `Keep-Alive` header. */
+  declare protected _keepAliveTimeout: number;
   protected abstract get terms(): ResponseTerms;
 
   // Whether to keep the connection is decided when the head is written, not when the request
   // came: requests in flight at the moment of the stop must tell as well.
   override writeHead(status: number, ...rest: unknown[]): this {
-    if (this.terms.isDraining) this.shouldKeepAlive = false;
+    const { isDraining, keepAliveTimeoutMs } = this.terms;
+    if (isDraining) this.shouldKeepAlive = false;
+    this._keepAliveTimeout = keepAliveTimeoutMs;
     return super.writeHead(status, ...(rest as []));
   }
 

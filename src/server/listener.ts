@@ -8,6 +8,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { Server as NetServer, Socket } from "node:net";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { directResponses, type ResponseTerms } from "./direct-response.ts";
+import { IdleConnections } from "./idle-connections.ts";
 import { errorCode, ListenError } from "./listen-error.ts";
 import { Problem } from "./problem.ts";
 import { claimUnixSocket, type SocketClaim } from "./unix-socket.ts";
@@ -72,14 +73,12 @@ export async function listenHttp(
   const allBounds = { ...DEFAULT_BOUNDS, ...bounds };
   const { keepAliveTimeoutMs } = allBounds;
   const terms: ResponseTerms = { isDraining: false, keepAliveTimeoutMs };
-  const sockets = new Set<Socket>();
+  const connections = new IdleConnections(keepAliveTimeoutMs);
   const server = createBoundedServer(handler, terms, allBounds);
-  server.on("connection", (socket: Socket) => {
-    sockets.add(socket);
-    socket.once("close", () => sockets.delete(socket));
-  });
+  server.on("connection", (socket: Socket) => connections.add(socket));
   server.on("clientError", answerClientError);
 
+  server.once("close", () => connections.stop());
   const claim = await bindServer(server, address);
   server.on("error", onAcceptError);
 
@@ -90,7 +89,7 @@ export async function listenHttp(
     port,
     stop: (timeoutMs) => {
       terms.isDraining = true;
-      stopping ??= stop(server, claim, sockets, timeoutMs);
+      stopping ??= stop(server, claim, connections, timeoutMs);
       return stopping;
     },
   };
@@ -118,7 +117,8 @@ function createBoundedServer(
       ServerResponse: directResponses(terms),
       headersTimeout: bounds.headersTimeoutMs,
       requestTimeout: bounds.requestTimeoutMs,
-      keepAliveTimeout: bounds.keepAliveTimeoutMs,
+      // `IdleConnections` sees to it.
+      keepAliveTimeout: 0,
       connectionsCheckingInterval: TIMEOUT_CHECK_MS,
       noDelay: true,
     },
@@ -173,7 +173,7 @@ function bind(
 async function stop(
   server: Server,
   claim: SocketClaim | undefined,
-  sockets: ReadonlySet<Socket>,
+  connections: IdleConnections,
   timeoutMs: number,
 ): Promise<void> {
   claim?.release();
@@ -185,7 +185,7 @@ async function stop(
     server.close(() => resolve());
   });
   // Node counts a connection that has sent nothing yet as busy.
-  for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy();
+  for (const socket of connections.sockets()) if (socket.bytesRead === 0) socket.destroy();
   const timer = setTimeout(() => server.closeAllConnections(), timeoutMs);
   await closed;
   clearTimeout(timer);

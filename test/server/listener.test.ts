@@ -59,6 +59,30 @@ describe("a TCP listener", () => {
   });
 });
 
+describe("a connection over which nothing goes", () => {
+  it("is closed after the keep-alive timeout, no earlier, while busy ones stay", async () => {
+    const keepAliveTimeoutMs = 400;
+    const { port } = await listen(hello, { keepAliveTimeoutMs });
+    const [idle, busy] = [await openSocket({ port }), await openSocket({ port })];
+    idle.write(GET);
+    const [chunk] = await once(idle, "data");
+    const answeredAt = performance.now();
+    expect(String(chunk)).toContain("Keep-Alive: timeout=0");
+    let isClosed = false;
+    const closed = once(idle, "close").then(() => {
+      isClosed = true;
+    });
+    while (!isClosed) {
+      busy.write(GET);
+      await once(busy, "data");
+    }
+    await closed;
+    expect(performance.now() - answeredAt).toBeGreaterThanOrEqual(keepAliveTimeoutMs - 1);
+    expect(busy.readyState).toBe("open");
+    busy.destroy();
+  });
+});
+
 describe("what is not HTTP", () => {
   it.each([
     ["nonsense", "nonsense\r\n\r\n", 400],
