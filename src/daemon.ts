@@ -6,6 +6,8 @@
  */
 import type { Logger } from "pino";
 import { allLimits, type Config } from "./config/config.ts";
+import type { ConfigReader, Reading } from "./config/reading.ts";
+import { LiveConfig } from "./config/reload.ts";
 import { PodLimiter } from "./core/pod-limiter.ts";
 import { type DurationUs, US_PER_MS, US_PER_SECOND } from "./core/units.ts";
 import { createDescriptorMatcher } from "./envoy/descriptor-tree.ts";
@@ -15,17 +17,20 @@ import { RedisMembership } from "./membership/redis-membership.ts";
 import { StaticMembership } from "./membership/static-membership.ts";
 import { DurationCounts } from "./observe/duration-counts.ts";
 import { createLogger } from "./observe/logger.ts";
-import { createMetrics, type Transport } from "./observe/metrics.ts";
+import { createMetrics, transportCounts } from "./observe/metrics.ts";
 import { StoreLog } from "./observe/store-log.ts";
 import { PolicyTable } from "./policy/policy-table.ts";
 import type { Coordinator } from "./ports/coordinator.ts";
+import type { DescriptorMatcher } from "./ports/descriptors.ts";
+import { ConfigWatch } from "./runtime/config-watch.ts";
 import { endsWithin } from "./runtime/deadline.ts";
-import { type DrainStep, drain } from "./runtime/drain.ts";
+import { drain } from "./runtime/drain.ts";
 import { FaultLog } from "./runtime/fault-log.ts";
 import { greetingLines } from "./runtime/greeting.ts";
 import { Latch } from "./runtime/latch.ts";
 import { ReconcileLoop } from "./runtime/reconcile-loop.ts";
-import { endSoon, watchForEnd } from "./runtime/signals.ts";
+import { endSoon, watchForEnd, watchForReload } from "./runtime/signals.ts";
+import { closingSteps, leavingSteps, type StopParts } from "./runtime/stop-steps.ts";
 import { StoreWatch } from "./runtime/store-watch.ts";
 import { SystemClock } from "./runtime/system-clock.ts";
 import { SystemRandom } from "./runtime/system-random.ts";
@@ -39,6 +44,10 @@ export interface DaemonIo {
   /** Takes whole lines, each with its line feed; for people. The log goes its own way. */
   readonly stdout: (text: string) => void;
   readonly version: string;
+  /** Where the configuration came from, to look there again. */
+  readonly reader: ConfigReader;
+  /** The look that it came from. */
+  readonly reading: Reading;
 }
 
 export interface Daemon {
@@ -74,12 +83,14 @@ export async function startDaemon(config: Config, io: DaemonIo): Promise<Daemon>
 
 /** One life of the sidecar, from the first listener to the last. */
 class Run {
-  private readonly config: Config;
+  private readonly live: LiveConfig;
+  private readonly watch: ConfigWatch<Reading>;
   private readonly io: DaemonIo;
   private readonly clock = new SystemClock();
   private readonly random = new SystemRandom();
   private readonly log: Logger;
   private readonly faults: FaultLog;
+  private readonly onFault = (error: unknown): void => this.faults.note(error);
   private readonly crash: (error: unknown) => never;
   private readonly loop: ReconcileLoop;
   private readonly policies: PolicyTable;
@@ -88,26 +99,28 @@ class Run {
   private readonly stopAsked = new Latch();
   private readonly connectFailed = new Latch();
   private readonly started = new Latch();
-  private readonly startedAt = new Date();
-  private readonly durations: Readonly<Record<Transport, DurationCounts>> = {
-    http: new DurationCounts(),
-    uds: new DurationCounts(),
-    grpc: new DurationCounts(),
-    forward: new DurationCounts(),
-  };
+  private readonly durations = transportCounts();
   private readonly reconcileDurations = new DurationCounts();
+  private matcher: DescriptorMatcher;
   private readonly doors: FrontDoors;
   private opsListener: HttpListener | undefined;
 
   constructor(config: Config, io: DaemonIo) {
-    this.config = config;
     this.io = io;
     this.log = createLogger({ level: config.logLevel, base: { pod: config.podId } });
     this.faults = new FaultLog(this.clock, (fields, message) => this.log.error(fields, message));
     this.crash = watchForEnd(this.log, () => this.stopAsked.set());
+    const { reader, reading } = io;
+    const { clock, log, onFault } = this;
+    const putInForce = (next: Config): void => this.putInForce(next);
+    this.live = new LiveConfig({ first: config, reader, putInForce, log, wallMs: Date.now });
+    const watched = { subject: this.live, known: reading.fingerprint };
+    this.watch = new ConfigWatch({ ...watched, clock, log, onFault });
+    watchForReload(() => this.watch.ask());
     this.coordinator = this.connect();
     this.loop = this.createLoop();
     this.policies = new PolicyTable(config.policies);
+    this.matcher = createDescriptorMatcher(config.envoy?.domains ?? []);
     this.membership = this.createMembership();
     this.doors = this.createDoors();
   }
@@ -120,8 +133,9 @@ class Run {
       await this.doors.open(listen);
       const { ops } = listen;
       if (ops !== undefined) this.opsListener = await this.openOps({ kind: "tcp", ...ops });
+      this.watch.start();
     } catch (error) {
-      await drain(this.closingSteps(), US_PER_SECOND, this.clock);
+      await drain(closingSteps(this.stopParts()), US_PER_SECOND, this.clock);
       throw error;
     }
   }
@@ -140,7 +154,8 @@ class Run {
   /** Waits for the word to stop, then stops; resolves with the exit code. */
   async finish(): Promise<number> {
     await this.stopAsked.done;
-    const steps = [...this.leavingSteps(), ...this.closingSteps()];
+    const parts = this.stopParts();
+    const steps = [...leavingSteps(parts), ...closingSteps(parts)];
     for (const { name, error } of await drain(steps, this.config.drainTimeoutUs, this.clock)) {
       const detail = error instanceof Error ? error.message : "out of time";
       this.log.warn({ step: name, detail }, "a step of the stop did not end well");
@@ -149,6 +164,20 @@ class Run {
     if (untold > 0) this.log.warn({ tokens: untold }, "the store was not told of all admissions");
     endSoon(0);
     return 0;
+  }
+
+  /** The configuration in force. */
+  private get config(): Config {
+    return this.live.config;
+  }
+
+  /** All at one instant: no check sees the limits of one file and the policies of another. */
+  private putInForce(config: Config): void {
+    const matcher = createDescriptorMatcher(config.envoy?.domains ?? []);
+    this.loop.configChanged(allLimits(config));
+    this.policies.configChanged(config.policies);
+    this.matcher = matcher;
+    this.log.level = config.logLevel;
   }
 
   private connect(): Coordinator | undefined {
@@ -206,52 +235,43 @@ class Run {
   }
 
   private createDoors(): FrontDoors {
-    const { config, clock, policies, loop } = this;
-    const matcher = createDescriptorMatcher(config.envoy?.domains ?? []);
+    const { clock, policies, loop } = this;
     return new FrontDoors({
       decider: loop,
       clock,
-      headers: config.headers,
+      headers: () => this.config.headers,
       wallMs: Date.now,
       policies,
-      matcher: () => matcher,
+      matcher: () => this.matcher,
       observeUs: (door, us) => this.durations[door].observeUs(us),
-      onFault: (error) => this.faults.note(error),
+      onFault: this.onFault,
     });
   }
 
   private openOps(address: ListenAddress): Promise<HttpListener> {
-    const { config, loop, startedAt, reconcileDurations } = this;
+    const { config, live, loop, reconcileDurations } = this;
     const { version } = this.io;
     const { envoy } = this.doors;
-    const identity = {
-      version,
-      fleet: config.fleet,
-      podId: config.podId,
-      configHash: config.hash,
-      configLoadedAt: startedAt.toISOString(),
-      store: this.storeKind,
-    };
-    const lastSuccessSeconds = startedAt.getTime() / 1_000;
+    const { fleet, podId } = config;
+    const identity = { version, fleet, podId, store: this.storeKind };
     const metrics = createMetrics({
       figures: () => loop.figures(),
-      config: () => ({ reloadsOk: 0, reloadsFailed: 0, lastSuccessSeconds, hash: config.hash }),
+      config: () => live.standing(),
       forwardUnmatched: () => this.policies.unmatched,
       descriptors: () => ({ unmatched: envoy.unmatched, shown: envoy.shown.all() }),
       decisionDurations: this.durations,
       reconcileDurations,
       version,
     });
-    const onFault = (error: unknown): void => this.faults.note(error);
     const handler = createOpsHandler({
       started: () => this.started.isSet,
       draining: () => this.stopAsked.isSet,
-      identity: () => ({ ...identity, uptimeSeconds: process.uptime() }),
+      identity: () => ({ ...identity, uptimeSeconds: process.uptime(), config: live.standing() }),
       figures: () => loop.figures(),
       metrics: (accept) => metrics.render(accept),
-      onUnexpectedError: onFault,
+      onUnexpectedError: this.onFault,
     });
-    return listenHttp(handler, address, {}, onFault);
+    return listenHttp(handler, address, {}, this.onFault);
   }
 
   private get storeKind(): "embedded" | "redis" {
@@ -269,30 +289,9 @@ class Run {
     });
   }
 
-  /** Ends what others rely on, in the order in which they must stop relying on it. */
-  private leavingSteps(): DrainStep[] {
-    const { loop, membership, config } = this;
+  private stopParts(): StopParts {
+    const { watch, doors, loop, membership, coordinator, opsListener: ops, config } = this;
     const closeMs = (CLOSE_PART * config.drainTimeoutUs) / US_PER_MS;
-    const stopDoors = (): Promise<void> => this.doors.stop(closeMs);
-    const steps: DrainStep[] = [{ name: "answer what is in flight", run: stopDoors }];
-    if (membership === undefined) return steps;
-    return [
-      ...steps,
-      { name: "report what was admitted", run: () => loop.settle() },
-      { name: "leave the fleet", run: () => membership.leave() },
-    ];
-  }
-
-  private closingSteps(): DrainStep[] {
-    const closeStore = async (): Promise<void> => {
-      this.loop.stop();
-      await this.coordinator?.close();
-    };
-    const closeAll = (): Promise<unknown> =>
-      Promise.all([this.doors.stop(0), this.opsListener?.stop(0)]);
-    return [
-      { name: "close the store", run: closeStore },
-      { name: "close the listeners", run: closeAll },
-    ];
+    return { watch, doors, closeMs, loop, membership, coordinator, ops };
   }
 }

@@ -1,9 +1,8 @@
 /** The flags that stand for settings, and loading a configuration the way `serve` does. */
 import type { Config } from "../config/config.ts";
-import { readDomainFiles } from "../config/domain-files.ts";
-import { type Loaded, loadConfig } from "../config/load.ts";
+import type { Loaded } from "../config/load.ts";
 import { formatProblem, type Problem } from "../config/problem.ts";
-import { readConfigFile } from "../config/read-file.ts";
+import { ConfigReader } from "../config/reading.ts";
 import { environmentName, SETTINGS } from "../config/settings.ts";
 import type { GivenFlags, Io, Option } from "./verb.ts";
 
@@ -40,14 +39,14 @@ export function namedConfigPath(flags: GivenFlags, io: Io): string | undefined {
   );
 }
 
-/** Reads and loads one file with environment and flags laid over it. */
-export async function loadFile(path: string, flags: GivenFlags, io: Io): Promise<Loaded> {
-  const { text, problem } = await readConfigFile(path);
-  if (text === undefined) return { problems: [problem] };
+/** Reads one file, and what it names, with environment and flags laid over it. */
+export function readerOf(path: string, flags: GivenFlags, io: Io): ConfigReader {
   const { env, hostname } = io;
-  const file = { path, text };
-  const domainFiles = await readDomainFiles(file);
-  return loadConfig({ file, domainFiles, env, flags: Object.fromEntries(flags), hostname });
+  return new ConfigReader({ path, env, flags: Object.fromEntries(flags), hostname });
+}
+
+export async function loadFile(path: string, flags: GivenFlags, io: Io): Promise<Loaded> {
+  return (await readerOf(path, flags, io).read()).load();
 }
 
 /** Loads one file; problems go to stderr, one line each, and undefined is returned. */

@@ -2,8 +2,9 @@
 import {
   CONFIG_OPTION,
   DEFAULT_CONFIG_PATH,
-  loadOrReport,
   namedConfigPath,
+  problemLines,
+  readerOf,
   SETTING_OPTIONS,
 } from "./configuration.ts";
 import { EXIT, type Verb } from "./verb.ts";
@@ -21,12 +22,18 @@ export const serve: Verb = {
     ["ALIQUOT_OPS=off aliquot", "every flag has an environment variable"],
   ],
   async run({ flags }, io) {
-    const config = await loadOrReport(namedConfigPath(flags, io) ?? DEFAULT_CONFIG_PATH, flags, io);
-    if (config === undefined) return EXIT.usage;
+    const reader = readerOf(namedConfigPath(flags, io) ?? DEFAULT_CONFIG_PATH, flags, io);
+    const reading = await reader.read();
+    const { config, problems } = reading.load();
+    if (config === undefined) {
+      io.stderr(problemLines(problems));
+      return EXIT.usage;
+    }
     // Loaded only here: the short verbs start in a fraction of the time.
     const { startDaemon } = await import("../daemon.ts");
     try {
-      const daemon = await startDaemon(config, { stdout: io.stdout, version: packageVersion() });
+      const version = packageVersion();
+      const daemon = await startDaemon(config, { stdout: io.stdout, version, reader, reading });
       return await daemon.finished;
     } catch (error) {
       io.stderr(`aliquot: ${error instanceof Error ? error.message : String(error)}\n`);

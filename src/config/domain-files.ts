@@ -7,27 +7,33 @@
 import { readdir, stat } from "node:fs/promises";
 import { dirname, isAbsolute, join, sep } from "node:path";
 import { readConfigFile } from "./read-file.ts";
-import type { DomainFile } from "./resolve-envoy.ts";
+import { DOMAIN_FILES_MAX, type DomainFile } from "./resolve-envoy.ts";
 import { parseSourceFile } from "./source-file.ts";
 import { valueAt } from "./tree.ts";
 
-/** Most files read; a pattern in the wrong folder must not read the whole disk. */
-const FILES_MAX = 500;
+/** One more than is taken tells that there are too many. */
+const READ_MAX = DOMAIN_FILES_MAX + 1;
 
-/** @param file - The configuration; what is wrong with it is told elsewhere. */
-export async function readDomainFiles(file: {
+/** The patterns that a configuration names; what is wrong with them is told elsewhere. */
+export function domainPatterns(file: {
   readonly path: string;
   readonly text: string;
-}): Promise<readonly DomainFile[]> {
+}): readonly string[] {
   const patterns = valueAt(parseSourceFile(file.path, file.text).value, ["envoy", "domains"]);
   if (!Array.isArray(patterns)) return [];
+  return patterns.filter((pattern) => typeof pattern === "string" && pattern !== "");
+}
+
+/** @param configPath - The configuration: relative patterns begin where it is. */
+export async function readDomainFiles(
+  configPath: string,
+  patterns: readonly string[],
+): Promise<readonly DomainFile[]> {
   const files: DomainFile[] = [];
   const known = new Set<string>();
   for (const pattern of patterns) {
-    if (typeof pattern !== "string" || pattern === "") continue;
-    const from = isAbsolute(pattern) ? pattern : join(dirname(file.path), pattern);
-    for (const path of await findFiles(from)) {
-      if (files.length >= FILES_MAX) return files;
+    for (const path of await findFiles(startOf(configPath, pattern))) {
+      if (files.length >= READ_MAX) return files;
       if (known.has(path)) continue;
       known.add(path);
       const { text, problem } = await readConfigFile(path);
@@ -35,6 +41,17 @@ export async function readDomainFiles(file: {
     }
   }
   return files;
+}
+
+/** The folder of a pattern's files, up to its first wildcard. */
+export function fixedFolder(configPath: string, pattern: string): string {
+  const steps = startOf(configPath, pattern).split(sep);
+  const first = steps.findIndex(hasWildcard);
+  return steps.slice(0, first < 0 ? -1 : first).join(sep) || (isAbsolute(pattern) ? sep : ".");
+}
+
+function startOf(configPath: string, pattern: string): string {
+  return isAbsolute(pattern) ? pattern : join(dirname(configPath), pattern);
 }
 
 /** Paths that a pattern stands for, in the order of their names; one without wildcards as it is. */
@@ -49,7 +66,7 @@ async function findFiles(pattern: string): Promise<readonly string[]> {
     for (const folder of found) {
       next.push(...(hasWildcard(step) ? await matchesIn(folder, step) : [join(folder, step)]));
     }
-    found = next.slice(0, FILES_MAX);
+    found = next.slice(0, READ_MAX);
   }
   const files: string[] = [];
   for (const path of found) if (await isFile(path)) files.push(path);

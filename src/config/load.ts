@@ -110,7 +110,7 @@ function resolve(sources: Sources, findings: Findings): Config | undefined {
     policies,
     envoy,
   };
-  return { ...effective, hash: hashOf(effective) };
+  return { ...effective, hash: hashConfig(effective) };
 }
 
 type Complete<T> = { readonly [K in keyof T]: Exclude<T[K], undefined> };
@@ -140,7 +140,8 @@ function requireLimits(findings: Findings): void {
   findings.add(["limits"], `is missing; must be a list of 1 to ${LIMITS_MAX} items`);
 }
 
-function hashOf(config: Omit<Config, "hash">): string {
+/** SHA-256, hex, over what should be equal in all pods of a fleet. */
+export function hashConfig(config: Omit<Config, "hash">): string {
   return createHash("sha256")
     .update(JSON.stringify(describeConfig(config)))
     .update(config.envoy?.textHash ?? "")

@@ -8,7 +8,7 @@
 import { Registry } from "prom-client";
 import { type Figures, type LimitFigures, OUTCOMES, SOURCES } from "../core/tally.ts";
 import { type DescriptorFigures, registerDescriptors } from "./descriptor-metrics.ts";
-import type { DurationCounts } from "./duration-counts.ts";
+import { DurationCounts } from "./duration-counts.ts";
 import { durationHistogram } from "./duration-histogram.ts";
 import { openMetricsTwin, prefersOpenMetrics } from "./exposition.ts";
 import { registerProcessMetrics } from "./process-metrics.ts";
@@ -18,10 +18,18 @@ import { counter, gauge, type Reading } from "./scraped-metric.ts";
 export const TRANSPORTS = ["http", "uds", "grpc", "forward"] as const;
 export type Transport = (typeof TRANSPORTS)[number];
 
+/** Counts for each of them, all zero. */
+export function transportCounts(): Readonly<Record<Transport, DurationCounts>> {
+  const counts = (): DurationCounts => new DurationCounts();
+  return { http: counts(), uds: counts(), grpc: counts(), forward: counts() };
+}
+
 export interface ConfigFigures {
   readonly reloadsOk: number;
   readonly reloadsFailed: number;
-  /** When a configuration was last put in force, in seconds since the epoch. */
+  /** The files as they were read last are in force. */
+  readonly lastReloadOk: boolean;
+  /** When the files were last found good, in seconds since the epoch. */
   readonly lastSuccessSeconds: number;
   readonly hash: string;
 }
@@ -200,8 +208,12 @@ function registerConfig(registry: Registry, view: MetricsView): void {
     },
   });
   gauge(registry, "config_last_success_timestamp_seconds", {
-    help: "When a configuration was last put in force.",
+    help: "When the configuration was last found good.",
     read: () => [[{}, view.config().lastSuccessSeconds]],
+  });
+  gauge(registry, "config_last_reload_successful", {
+    help: "1 when the files of the configuration, as read last, are in force.",
+    read: () => [[{}, Number(view.config().lastReloadOk)]],
   });
   gauge(registry, "config_info", {
     help: "The configuration in force.",

@@ -27,14 +27,21 @@ interface Selected {
 const NO_PARAMS: Params = new Map();
 
 export class PolicyTable implements Policies {
-  readonly names: readonly string[];
   /** Requests that no policy matched. */
   unmatched = 0;
-  readonly #policies: readonly Policy[];
-  readonly #byName: ReadonlyMap<string, Policy>;
+  #policies: readonly Policy[] = [];
+  #byName: ReadonlyMap<string, Policy> = new Map();
 
   constructor(policies: readonly Policy[]) {
-    this.names = policies.map(({ name }) => name);
+    this.configChanged(policies);
+  }
+
+  get names(): readonly string[] {
+    return [...this.#byName.keys()];
+  }
+
+  /** Puts other policies in force; their limits must be in force by the next request. */
+  configChanged(policies: readonly Policy[]): void {
     this.#policies = policies;
     this.#byName = new Map(policies.map((policy) => [policy.name, policy]));
   }

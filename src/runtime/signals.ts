@@ -51,6 +51,11 @@ export function watchForEnd(log: EndLog, stop: () => void): (error: unknown) => 
   return crash;
 }
 
+/** Listens for the rest of the process's life. @param ask - Called at every SIGHUP. */
+export function watchForReload(ask: () => void): void {
+  process.on("SIGHUP", ask);
+}
+
 /** Sees to it that the process ends, whatever a forgotten handle or a broken connection does. */
 export function endSoon(code: number): void {
   // Without a reference of its own: a process that ends by itself does not wait for this.

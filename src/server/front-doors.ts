@@ -6,7 +6,7 @@ import type { DescriptorMatcher } from "../ports/descriptors.ts";
 import { ChargingDecider } from "./denied-charges.ts";
 import type { ForwardOptions } from "./forward.ts";
 import { listenGrpc } from "./grpc/grpc-listener.ts";
-import { createRateHeaders, type HeaderShape } from "./headers.ts";
+import { createRateHeaders, type HeaderShapes } from "./headers.ts";
 import { createHttpApi } from "./http-api.ts";
 import { type HttpListener, type ListenAddress, listenHttp } from "./listener.ts";
 import { createRateLimitJson } from "./rate-limit-json.ts";
@@ -18,7 +18,7 @@ export type Door = "http" | "uds" | "grpc" | "forward";
 export interface DoorParts {
   readonly decider: Decider;
   readonly clock: Clock;
-  readonly headers: readonly HeaderShape[];
+  readonly headers: HeaderShapes;
   /** Wall clock in ms since the epoch, for the `x-epoch` headers. */
   readonly wallMs: () => number;
   readonly policies: ForwardOptions["policies"];

@@ -22,16 +22,30 @@ export type RateHeaders = (
   decisions: readonly Decision[],
 ) => void;
 
+/** Which shapes to write; a function where a reload may change them. */
+export type HeaderShapes = readonly HeaderShape[] | (() => readonly HeaderShape[]);
+
 /**
  * Makes the writer of rate limit headers.
  *
  * @param wallMs - Wall clock in ms since the epoch; only `x-epoch` asks it.
  * @throws {RangeError} When two shapes would use the same header names.
  */
-export function createRateHeaders(
-  shapes: readonly HeaderShape[],
-  wallMs: () => number,
-): RateHeaders {
+export function createRateHeaders(shapes: HeaderShapes, wallMs: () => number): RateHeaders {
+  if (typeof shapes !== "function") return fixedRateHeaders(shapes, wallMs);
+  let known = shapes();
+  let write = fixedRateHeaders(known, wallMs);
+  return (out, speaking, decisions) => {
+    const current = shapes();
+    if (current !== known) {
+      known = current;
+      write = fixedRateHeaders(current, wallMs);
+    }
+    write(out, speaking, decisions);
+  };
+}
+
+function fixedRateHeaders(shapes: readonly HeaderShape[], wallMs: () => number): RateHeaders {
   const legacy = [...new Set(shapes)].filter((shape) => shape !== "ietf");
   if (legacy.length > 1) {
     throw new RangeError(

@@ -31,7 +31,13 @@ beforeEach(async () => {
   const figures = (): ReturnType<typeof sole.engine.figures> => sole.engine.figures(sole.now);
   const metrics = createMetrics({
     figures,
-    config: () => ({ reloadsOk: 0, reloadsFailed: 0, lastSuccessSeconds: 1, hash: "h" }),
+    config: () => ({
+      reloadsOk: 0,
+      reloadsFailed: 0,
+      lastReloadOk: true,
+      lastSuccessSeconds: 1,
+      hash: "h",
+    }),
     forwardUnmatched: () => 3,
     descriptors: () => ({ unmatched: 0, shown: [] }),
     decisionDurations: {

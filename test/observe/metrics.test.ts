@@ -28,6 +28,7 @@ beforeEach(() => {
     config: () => ({
       reloadsOk: 2,
       reloadsFailed: 1,
+      lastReloadOk: false,
       lastSuccessSeconds: 1_700_000_000,
       hash: "h1",
     }),
@@ -77,6 +78,7 @@ const CONTRACT = {
   evicted_keys_total: "counter",
   config_reloads_total: "counter",
   config_last_success_timestamp_seconds: "gauge",
+  config_last_reload_successful: "gauge",
   config_info: "gauge",
   build_info: "gauge",
 };
@@ -136,6 +138,7 @@ describe("the metrics page", () => {
     expect(series.get("aliquot_reconcile_keys_total")).toBe(44);
     expect(series.get('aliquot_config_reloads_total{outcome="failed"}')).toBe(1);
     expect(series.get("aliquot_config_last_success_timestamp_seconds")).toBe(1_700_000_000);
+    expect(series.get("aliquot_config_last_reload_successful")).toBe(0);
     expect(series.get('aliquot_config_info{hash="h1"}')).toBe(1);
     const build = `aliquot_build_info{version="1.2.3",node="${process.version}"}`;
     expect(series.get(build)).toBe(1);

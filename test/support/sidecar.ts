@@ -28,6 +28,8 @@ export interface SidecarOptions {
   readonly grpcSocket?: string;
   /** Port of the decision API; a free one by default. */
   readonly httpPort?: number;
+  /** Writes the configuration in another way than into one file. @returns The path to start with. */
+  readonly layOut?: (text: string, folder: string) => string;
   /** Resolve when the process runs, without waiting for readiness. */
   readonly unready?: boolean;
 }
@@ -85,6 +87,8 @@ export class Sidecar {
   readonly options: SidecarOptions;
   readonly folder: string;
   readonly socket: string;
+  /** Path of the configuration. */
+  readonly config: string;
   readonly exited: Promise<Exit>;
   readonly httpPort: number;
   private readonly opsPort: number;
@@ -99,10 +103,9 @@ export class Sidecar {
     this.opsPort = opsPort;
     this.folder = mkdtempSync(join(tmpdir(), "aliquot-test-"));
     this.socket = options.socket ?? join(this.folder, "http.sock");
-    const config = join(this.folder, "config.yaml");
-    writeFileSync(config, this.yaml());
+    this.config = this.layOut();
     const { PATH = "" } = process.env; // and nothing else: ALIQUOT_* would override the file
-    const args = ["--import", DIES_WITH_PARENT, mainOfBuild(), "serve", "--config", config];
+    const args = ["--import", DIES_WITH_PARENT, mainOfBuild(), "serve", "--config", this.config];
     if (options.podId !== undefined) args.push("--pod-id", options.podId);
     this.child = spawn(process.execPath, args, {
       cwd: this.folder,
@@ -243,6 +246,7 @@ export class Sidecar {
     readonly socketPath?: string;
     readonly path: string;
     readonly body?: string;
+    readonly headers?: Readonly<Record<string, string>>;
   }): Promise<Answer> {
     const start = performance.now();
     return new Promise((resolve, reject) => {
@@ -251,7 +255,7 @@ export class Sidecar {
         host: "127.0.0.1",
         method: to.body === undefined ? "GET" : "POST",
         agent: this.agent,
-        headers: to.body === undefined ? {} : { "content-type": "application/json" },
+        headers: to.body === undefined ? to.headers : { "content-type": "application/json" },
         timeout: 5_000,
       });
       outgoing.on("response", (incoming) => {
@@ -271,8 +275,27 @@ export class Sidecar {
     });
   }
 
-  private yaml(): string {
-    const { options } = this;
+  /** What `/status` says. */
+  async status(): Promise<unknown> {
+    return JSON.parse((await this.send({ port: this.opsPort, path: "/status" })).body);
+  }
+
+  /** Sends a request to the decision API as a proxy does. */
+  async forward(path: string, headers: Readonly<Record<string, string>> = {}): Promise<Answer> {
+    return this.send({ port: this.httpPort, path, headers });
+  }
+
+  private layOut(): string {
+    const { layOut } = this.options;
+    if (layOut !== undefined) return layOut(this.yaml(), this.folder);
+    const config = join(this.folder, "config.yaml");
+    writeFileSync(config, this.yaml());
+    return config;
+  }
+
+  /** The configuration with other limits or sections, and the same listeners. */
+  yaml(changed: { readonly limits?: string; readonly extra?: string } = {}): string {
+    const options = { ...this.options, ...changed };
     const lines = [
       "version: 1",
       `fleet: ${options.fleet ?? "test"}`,

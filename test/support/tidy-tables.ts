@@ -8,7 +8,7 @@ const WALL_CLOCK = "take an instant as an argument, or ask Clock.monotonicUs()";
 
 export const BANS: readonly Ban[] = [
   {
-    call: /\bDate\.now\(|\bnew Date\(/,
+    call: /\bDate\.now\(|\bnew Date\(\)/,
     instead: WALL_CLOCK,
     within: /^(src|sim)\//,
     except: { "src/daemon.ts": "wall time for people: when it started; nothing is decided by it" },
@@ -70,6 +70,7 @@ export const RULED_OUT: ReadonlyMap<string, string> = new Map([
 export const THEIR_NAMES: readonly RegExp[] = [
   /quota-exceeded|(temporary.)?reduced[ _-]?capacity/gi, // problem types registered with IANA
   /hits_?[aA]ddend/g, // field of Envoy's RateLimitRequest
+  /quota_?[mM]ode/g, // field of envoyproxy/ratelimit's configuration
   /(fixed|sliding)[ -]window/gi, // how rivals' rules are called
 ];
 
