@@ -10,6 +10,9 @@ import type { FileEnvoy } from "./file-shape.ts";
 import type { Findings } from "./findings.ts";
 import type { Problem } from "./problem.ts";
 
+/** Most files read; a pattern in the wrong folder must not read the whole disk. */
+export const DOMAIN_FILES_MAX = 500;
+
 /** Most limits of all domains together: each has its own series of metrics. */
 export const DOMAIN_LIMITS_MAX = 10_000;
 
@@ -27,6 +30,9 @@ export function resolveEnvoy(
   for (const [index, pattern] of envoy.domains.entries()) {
     if (files.some((file) => file.pattern === pattern)) continue;
     findings.add(["envoy", "domains", index], "finds no file");
+  }
+  if (files.length > DOMAIN_FILES_MAX) {
+    findings.add(["envoy", "domains"], `finds more than ${DOMAIN_FILES_MAX} files`);
   }
   const byName = new Map<string, FileDomain>();
   const domains: DescriptorDomain[] = [];
