@@ -54,10 +54,28 @@ export class Client {
     return all;
   }
 
+  /** Sends `total` requests over all connections at once and counts the statuses. */
+  async crowd(total: number, path: string, sent: (index: number) => Sent): Promise<Crowd> {
+    const statuses: Crowd = new Map();
+    let next = 0;
+    const worker = async (): Promise<void> => {
+      while (next < total) {
+        next += 1;
+        const { status } = await this.send(path, sent(next));
+        statuses.set(status, (statuses.get(status) ?? 0) + 1);
+      }
+    };
+    await Promise.all(Array.from({ length: this.#agent.maxSockets }, worker));
+    return statuses;
+  }
+
   close(): void {
     this.#agent.destroy();
   }
 }
+
+/** How many answers had each status. */
+export type Crowd = Map<number, number>;
 
 /**
  * An application that answers with what it was asked: method, path with query, and body. The status
@@ -66,12 +84,15 @@ export class Client {
 export class App {
   /** Requests that got here. */
   requests = 0;
+  /** Those of them that were meant for the sidecar. */
+  astray = 0;
   readonly #server: Server;
 
   private constructor(server: Server) {
     this.#server = server;
     server.on("request", (req, res) => {
       this.requests += 1;
+      if (req.url?.startsWith("/v1/forward")) this.astray += 1;
       const status = Number(/^\/status\/(\d{3})/.exec(req.url ?? "")?.[1] ?? 200);
       let body = "";
       req.setEncoding("utf8").on("data", (part: string) => {

@@ -13,11 +13,11 @@ import { envoyBinary, startEnvoy } from "./envoy-program.ts";
 import type { Program } from "./program.ts";
 import { placed, recipeFile } from "./recipe.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "aliquot-rls-"));
-const socket = join(folder, "grpc.sock");
-const rules = join(folder, "edge.yaml");
 const recipe = recipeFile("envoy.md", "envoy-ratelimit.yaml");
 
+let folder: string;
+let socket: string;
+let rules: string;
 let app: App;
 let program: Program;
 let client: Client;
@@ -54,6 +54,9 @@ async function reopen(...args: Parameters<typeof open>): Promise<void> {
 const reason = envoyBinary === undefined ? " (skipped: it is not on this machine)" : "";
 describe.skipIf(envoyBinary === undefined)(`through Envoy's rate limit filter${reason}`, () => {
   beforeAll(async () => {
+    folder = mkdtempSync(join(tmpdir(), "aliquot-rls-"));
+    socket = join(folder, "grpc.sock");
+    rules = join(folder, "edge.yaml");
     writeFileSync(rules, recipeFile("envoy.md", "edge.yaml"));
     app = await App.start();
     await startOne();
@@ -99,19 +102,10 @@ describe.skipIf(envoyBinary === undefined)(`through Envoy's rate limit filter${r
   });
 
   it("10,000 requests over kept connections pass without an error", async () => {
-    const crowd = new Client(program.port, 8);
-    let sent = 0;
-    const statuses = new Map<number, number>();
-    const worker = async (): Promise<void> => {
-      while (sent < 10_000) {
-        sent += 1;
-        // Each under a key of its own, so that none is ever denied.
-        const { status } = await crowd.send("/api/x", withKey(`k${sent}`));
-        statuses.set(status, (statuses.get(status) ?? 0) + 1);
-      }
-    };
-    await Promise.all(Array.from({ length: 8 }, worker));
-    crowd.close();
+    const many = new Client(program.port, 8);
+    // Each under a key of its own, so that none is ever denied.
+    const statuses = await many.crowd(10_000, "/api/x", (index) => withKey(`k${index}`));
+    many.close();
     expect([...statuses]).toEqual([[200, 10_000]]);
   });
 

@@ -5,6 +5,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { parseList } from "structured-headers";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { freePort } from "../support/free-port.ts";
@@ -42,6 +43,11 @@ const LIMITS = [
 const KEEP_ALIVE_REQUESTS = 10_000;
 const KEEP_ALIVE_CONNECTIONS = 8;
 
+/** Longer than the recipes let the proxies wait for an answer, and then time to recover. */
+const HANG_MS = 130;
+const RUN_MS = 70;
+const HANG_REQUESTS = 1_000;
+
 const login = (headers: Record<string, string> = {}): Sent => ({ method: "POST", headers });
 const posted = (key: string): Sent => ({
   method: "POST",
@@ -51,19 +57,21 @@ const posted = (key: string): Sent => ({
 const withKey = (key: string): Sent => ({ headers: { "x-api-key": key } });
 
 export function describeThroughProxy(proxy: ProxyUnderTest): void {
-  const folder = mkdtempSync(join(tmpdir(), "aliquot-through-"));
-  const socket = join(folder, "http.sock");
+  let folder: string;
+  let socket: string;
   let app: App;
+  let sidecar: Sidecar;
   let program: Program;
   let client: Client;
 
-  const startOne = (redisUrl?: string): Promise<Sidecar> =>
-    startSidecar({
+  async function startOne(redisUrl?: string): Promise<void> {
+    sidecar = await startSidecar({
       limits: LIMITS,
       extra: documentedPolicies(),
       socket,
       ...(redisUrl !== undefined && { redisUrl }),
     });
+  }
 
   async function open(closed: boolean): Promise<void> {
     const places = { socket, port: await freePort(), appPort: app.port };
@@ -79,6 +87,8 @@ export function describeThroughProxy(proxy: ProxyUnderTest): void {
   const reason = proxy.binary === undefined ? " (skipped: it is not on this machine)" : "";
   describe.skipIf(proxy.binary === undefined)(`through ${proxy.name}${reason}`, () => {
     beforeAll(async () => {
+      folder = mkdtempSync(join(tmpdir(), "aliquot-through-"));
+      socket = join(folder, "http.sock");
       app = await App.start();
       await startOne();
       await open(false);
@@ -140,20 +150,32 @@ export function describeThroughProxy(proxy: ProxyUnderTest): void {
 
     it(`${KEEP_ALIVE_REQUESTS} requests over kept connections pass without an error`, async () => {
       const before = app.requests;
-      const crowd = new Client(program.port, KEEP_ALIVE_CONNECTIONS);
-      let sent = 0;
-      const statuses = new Map<number, number>();
-      const worker = async (): Promise<void> => {
-        while (sent < KEEP_ALIVE_REQUESTS) {
-          sent += 1;
-          const { status } = await crowd.send("/api/x", withKey("many"));
-          statuses.set(status, (statuses.get(status) ?? 0) + 1);
-        }
-      };
-      await Promise.all(Array.from({ length: KEEP_ALIVE_CONNECTIONS }, worker));
-      crowd.close();
+      const many = new Client(program.port, KEEP_ALIVE_CONNECTIONS);
+      const statuses = await many.crowd(KEEP_ALIVE_REQUESTS, "/api/x", () => withKey("many"));
+      many.close();
       expect([...statuses]).toEqual([[200, KEEP_ALIVE_REQUESTS]]);
-      expect(app.requests - before).toBe(KEEP_ALIVE_REQUESTS);
+      // Caddy 2.6 with kept connections sent some of its sub-requests to the application.
+      expect([app.requests - before, app.astray]).toEqual([KEEP_ALIVE_REQUESTS, 0]);
+    });
+
+    it("a sidecar that hangs now and then stops no request, and none goes astray", async () => {
+      const before = app.requests;
+      const many = new Client(program.port, KEEP_ALIVE_CONNECTIONS);
+      let hanging = true;
+      const hangs = (async () => {
+        while (hanging) {
+          sidecar.signal("SIGSTOP");
+          await sleep(HANG_MS);
+          sidecar.signal("SIGCONT");
+          await sleep(RUN_MS);
+        }
+      })();
+      const statuses = await many.crowd(HANG_REQUESTS, "/api/x", () => withKey("many"));
+      hanging = false;
+      await hangs;
+      many.close();
+      expect([...statuses]).toEqual([[200, HANG_REQUESTS]]);
+      expect([app.requests - before, app.astray]).toEqual([HANG_REQUESTS, 0]);
     });
 
     it("requests pass while the sidecar is away, and are limited when it is back", async () => {
