@@ -22,6 +22,7 @@ import {
 import { checkJson, speakingDecision } from "./decision-json.ts";
 import type { RateHeaders } from "./headers.ts";
 import { parseJson, readBody } from "./json-body.ts";
+import { plainBody, plainTarget } from "./plain-check.ts";
 import { badRequest, excerpt, Problem, reducedCapacity } from "./problem.ts";
 
 export interface CheckApiParts {
@@ -43,12 +44,33 @@ export class CheckApi {
 
   /** @param denyStatus - Status of an answer that says no. */
   check(req: IncomingMessage, res: ServerResponse, denyStatus: number): void {
-    this.#withBody(req, res, (body) => {
-      const startedUs = this.#parts.clock.monotonicUs();
-      const request = parseCheckRequest(body, this.#parts.decider);
-      if (request instanceof Problem) sendProblem(res, request);
-      else this.#decide(res, request, denyStatus, startedUs);
+    readBody(req, (bytes) => {
+      try {
+        const startedUs = this.#parts.clock.monotonicUs();
+        const request = this.#requestOf(bytes);
+        if (request instanceof Problem) sendProblem(res, request);
+        else this.#decide(res, request, denyStatus, startedUs);
+      } catch (error) {
+        this.#parts.fail(res, error);
+      }
     });
+  }
+
+  #requestOf(bytes: Buffer | Problem): CheckRequest | Problem {
+    if (bytes instanceof Problem) return bytes;
+    const plain = plainBody(bytes, this.#parts.decider);
+    if (plain !== undefined) return { checks: [plain], several: false };
+    const body = parseJson(bytes);
+    return body instanceof Problem ? body : parseCheckRequest(body, this.#parts.decider);
+  }
+
+  /** @returns False when the target is not plain: nothing was answered. */
+  checkByPlainTarget(res: ServerResponse, target: string): boolean {
+    const startedUs = this.#parts.clock.monotonicUs();
+    const check = plainTarget(target, this.#parts.decider);
+    if (check === undefined) return false;
+    this.#decide(res, { checks: [check], several: false }, 200, startedUs);
+    return true;
   }
 
   checkByQuery(res: ServerResponse, query: ReadonlyMap<string, string>, denyStatus: number): void {
@@ -68,21 +90,34 @@ export class CheckApi {
     denyStatus: number,
     startedUs: InstantUs,
   ): void {
-    const answer = (decisions: readonly Decision[]): void => {
-      const speaking = speakingDecision(decisions);
-      const headers: string[] = [];
-      this.#parts.rateHeaders(headers, speaking, decisions);
-      if (isClosed(speaking)) {
-        sendProblem(res, reducedCapacity(speaking.limit.name), headers);
-      } else {
-        const status = speaking.allowed ? 200 : denyStatus;
-        sendJson(res, status, checkJson(speaking, decisions, several), headers);
-      }
-      this.#parts.observeUs(this.#parts.clock.monotonicUs() - startedUs);
-    };
     const decided = this.#parts.decider.decide(checks);
-    if (!(decided instanceof Promise)) answer(decided);
-    else decided.then(answer).catch((error: unknown) => this.#parts.fail(res, error));
+    if (!(decided instanceof Promise)) {
+      this.#answer(res, decided, several, denyStatus, startedUs);
+      return;
+    }
+    decided
+      .then((decisions) => this.#answer(res, decisions, several, denyStatus, startedUs))
+      .catch((error: unknown) => this.#parts.fail(res, error));
+  }
+
+  #answer(
+    res: ServerResponse,
+    decisions: readonly Decision[],
+    several: boolean,
+    denyStatus: number,
+    startedUs: InstantUs,
+  ): void {
+    const { rateHeaders, observeUs, clock } = this.#parts;
+    const speaking = speakingDecision(decisions);
+    const headers: string[] = [];
+    rateHeaders(headers, speaking, decisions);
+    if (isClosed(speaking)) {
+      sendProblem(res, reducedCapacity(speaking.limit.name), headers);
+    } else {
+      const status = speaking.allowed ? 200 : denyStatus;
+      sendJson(res, status, checkJson(speaking, decisions, several), headers);
+    }
+    observeUs(clock.monotonicUs() - startedUs);
   }
 
   batch(req: IncomingMessage, res: ServerResponse): void {

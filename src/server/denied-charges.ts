@@ -64,5 +64,8 @@ export class ChargingDecider implements Decider {
 
 /** A limit that got no word from its store has decided nothing; another one may have. */
 function isDecidedAgainst(decisions: readonly Decision[]): boolean {
-  return decisions.some(({ allowed, reason }) => !allowed && reason?.startsWith("store_") !== true);
+  for (const { allowed, reason } of decisions) {
+    if (!allowed && reason?.startsWith("store_") !== true) return true;
+  }
+  return false;
 }

@@ -73,6 +73,7 @@ export function createHttpApi(decider: Decider, options: HttpApiOptions): Reques
         return;
       }
       const target = originForm(req.url ?? "/");
+      if (req.method === "GET" && checks.checkByPlainTarget(res, target)) return;
       if (forward !== undefined && isForward(target)) forward.answer(req, res, target);
       else route(req, res, target, find);
     } catch (error) {
