@@ -96,13 +96,18 @@ export class LeaseAccount {
     return { parts };
   }
 
-  /** Puts tokens back that were spent for a check which another limit denied. */
+  /**
+   * Puts tokens back that were spent for a check which another limit denied. What the store was told
+   * to be spent meanwhile stays spent: it has refilled in place of these tokens.
+   */
   unspend(spend: LeaseSpend): void {
     for (const { slot, tokens } of spend.parts) {
-      add(this.#spent, slot, -tokens);
+      const untold = Math.min(tokens, this.#spent.get(slot) ?? 0);
+      if (untold === 0) continue;
+      add(this.#spent, slot, -untold);
       const lease = this.#leases.find((held) => held.slot === slot);
-      if (lease === undefined) add(this.#returned, slot, tokens);
-      else lease.tokens += tokens;
+      if (lease === undefined) add(this.#returned, slot, untold);
+      else lease.tokens += untold;
     }
   }
 

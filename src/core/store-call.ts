@@ -100,8 +100,8 @@ export const LEASE_REPLY = {
 } as const;
 export const LEASE_REPLY_FIELDS = 6;
 
-/** Most entries of one call. */
-export const CALL_ENTRIES_MAX = 128;
+/** Most entries of one call: keeps a script call below a millisecond. */
+export const CALL_ENTRIES_MAX = 64;
 
 export interface StoreCall {
   readonly kind: "take" | "lease";
