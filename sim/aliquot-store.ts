@@ -102,7 +102,13 @@ export class AliquotStore implements StoreProgram {
     context: NodeContext<AliquotStore>,
     call: StoreCall,
   ): StoreCallReply | Promise<StoreCallReply> {
-    return this.backend.call(nowUs, memberOf(context.pod, context.incarnation), call);
+    const { pod, incarnation } = context;
+    const seen = (reply: StoreCallReply): StoreCallReply => {
+      this.#setup.observer?.called(pod, incarnation, call, reply);
+      return reply;
+    };
+    const reply = this.backend.call(nowUs, memberOf(pod, incarnation), call);
+    return reply instanceof Promise ? reply.then(seen) : seen(reply);
   }
 
   snapshot(): Restore | Promise<Restore> {

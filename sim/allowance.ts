@@ -4,7 +4,7 @@
  */
 import type { Limit } from "../src/core/limit.ts";
 import type { Tokens } from "../src/core/units.ts";
-import { type BoundTerms, epsBound } from "./bound.ts";
+import { type BoundTerms, boundOf, epsBound } from "./bound.ts";
 import type { Fault } from "./fault-plan.ts";
 import type { Membership } from "./scheme.ts";
 
@@ -31,11 +31,12 @@ export interface AllowanceTerms extends BoundTerms {
 
 /** Tokens; a crash is priced by the world, which knows what the pod had not reported. */
 export function allowanceOf(fault: Fault, limit: Limit, terms: AllowanceTerms): Tokens {
-  const eps = epsBound(limit, terms);
   const { rate, burst, intervalUs } = limit;
   const coldEach = Math.min(0.1 * burst, 2 * rate) / terms.pods;
   if (limit.fallback.policy === "open" && ISOLATING.has(fault.kind))
     return Number.POSITIVE_INFINITY;
+  if (isDecidedBeforehand(limit, fault)) return strictAllowanceOf(fault, limit);
+  const eps = Math.max(epsBound(limit, terms), boundOf(limit, terms));
   switch (fault.kind) {
     case "join":
       return fault.count * (Math.floor(coldEach) + 1);
@@ -74,6 +75,28 @@ export function allowanceOf(fault: Fault, limit: Limit, terms: AllowanceTerms): 
     case "crash":
     case "drift":
     case "pod-clock":
+      return 0;
+  }
+}
+
+/** The limit is leased or exact, and the fault does not send pods to a local fallback. */
+function isDecidedBeforehand({ mode, fallback }: Limit, { kind }: Fault): boolean {
+  if (mode !== "leased" && mode !== "exact") return false;
+  return fallback.policy === "closed" || !ISOLATING.has(kind);
+}
+
+/** What is decided in the store, or handed out by it, is exceeded only where its time is wrong. */
+function strictAllowanceOf(fault: Fault, { mode, rate, burst }: Limit): Tokens {
+  switch (fault.kind) {
+    case "store-clock":
+      return Math.max(0, Math.min(CLOCK_TOLERANCE_S, fault.byUs / 1e6)) * rate;
+    case "pause":
+      // A clock that stands still does not see a lease end, nor how late an answer is.
+      return mode === "leased" ? burst : Math.min(burst, fault.pods.length * rate * 0.01);
+    case "config":
+      // Leases that are out stay valid while the burst shrinks below them.
+      return burst;
+    default:
       return 0;
   }
 }

@@ -1,8 +1,9 @@
 /**
- * The bound on over-admission of hybrid mode, in closed form: what the documents state, what a
- * run's verdict is held against, and what `aliquot simulate` prints.
+ * The bound on over-admission of each mode, in closed form: what the documents state, what a run's
+ * verdict is held against, and what `aliquot simulate` prints.
  */
 import type { Limit } from "../src/core/limit.ts";
+import { bandOf, chooseMode } from "../src/core/mode-choice.ts";
 import type { DurationUs, Tokens } from "../src/core/units.ts";
 
 /** What of the deployment enters the bound, beside the limit. */
@@ -16,6 +17,37 @@ export interface BoundTerms {
   /** Part of the messages lost, each way. */
   readonly loss: number;
   readonly commandTimeoutUs: DurationUs;
+}
+
+/** As the pods answer, a token that the store spent may be admitted this much later. */
+const LATE_ANSWER_S = 0.05;
+
+/**
+ * The bound in the limit's mode, tokens: none in leased mode; in exact mode none in the store's
+ * order, and what refills while an answer is under way as the pods admit; `auto` is held to the
+ * largest bound of the modes that fleets up to the largest one choose.
+ */
+export function boundOf(limit: Limit, terms: BoundTerms): Tokens {
+  switch (limit.mode) {
+    case "leased":
+      return 0;
+    case "exact":
+      return limit.rate * LATE_ANSWER_S;
+    case "hybrid":
+      return epsBound(limit, terms);
+    case "auto":
+      return autoBound(limit, terms);
+  }
+}
+
+function autoBound(limit: Limit, terms: BoundTerms): Tokens {
+  let most = 0;
+  for (let band = 1; band <= bandOf(terms.pods); band *= 2) {
+    const fleet = { band, decisionTimeoutUs: 10_000, hasLargeCosts: false };
+    const { mode, intervalUs } = chooseMode(limit, fleet);
+    most = Math.max(most, boundOf({ ...limit, mode, intervalUs }, terms));
+  }
+  return most;
 }
 
 /** The part of the burst that idle pods may hold between them. */

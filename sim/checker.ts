@@ -4,17 +4,19 @@
  * - I1 admissions never exceed `b + r T` by more than the bound and what the faults so far explain
  *   (`sim/allowance.ts`): unreported consumption less the level is the virtual bucket's debt.
  * - I3, I4, I5, clock, share, count: what the traffic with the store tells, see `exchange-laws.ts`.
+ * - I2, I6, order: what the calls of leased and exact limits tell, see `call-laws.ts`.
  * - I7 a fleet without its store admits at most the margin.
  * - report: a pod never reports more than it admitted, and has reported all of it when it leaves in
- *   good order and nothing was wrong.
+ *   good order and nothing was wrong (of hybrid limits; others are paid for before).
  * - answer: every request at a live pod is answered, once.
  *
- * I2 and I6 belong to the leased and the exact mode. I8 (no decision depends on wall time) is a
- * comparison of two runs, see the determinism test.
+ * I8 (no decision depends on wall time) is a comparison of two runs, see the determinism test.
  */
 import type { Batch, BatchReply } from "../src/core/exchange.ts";
 import type { Limit } from "../src/core/limit.ts";
-import type { InstantUs, Tokens } from "../src/core/units.ts";
+import type { StoreCall, StoreCallReply } from "../src/core/store-call.ts";
+import type { DurationUs, InstantUs, Tokens } from "../src/core/units.ts";
+import { CallLaws } from "./call-laws.ts";
 import { ExchangeLaws } from "./exchange-laws.ts";
 import type { Violation } from "./run-result.ts";
 import type { ExchangeObserver } from "./scheme.ts";
@@ -39,16 +41,21 @@ export interface Admission {
   readonly debt: Tokens;
   /** What I1 allows now. */
   readonly allowed: Tokens;
+  /** Decided by the pod's fallback. */
+  readonly isFallback: boolean;
 }
 
 interface PodAccount {
   admitted: Tokens;
   reported: Tokens;
+  /** Admissions of hybrid limits less what was reported of them; NaN when modes change. */
+  unreported: Tokens;
 }
 
 export class Checker implements ExchangeObserver {
   readonly violations: Violation[] = [];
   readonly #laws: ExchangeLaws;
+  readonly #calls: CallLaws;
   readonly #accounts: Map<string, PodAccount> = new Map();
   /** Admissions per limit and key since all pods are in their fallback. */
   readonly #isolated: Map<string, Tokens> = new Map();
@@ -58,12 +65,13 @@ export class Checker implements ExchangeObserver {
   #amnesia = false;
   #disturbed = false;
   #sawExchange = false;
+  #reconfigured = false;
 
   constructor() {
-    this.#laws = new ExchangeLaws(
-      (law, text) => this.violated(law, text),
-      () => this.#nowUs(),
-    );
+    const violated = (law: string, text: string): void => this.violated(law, text);
+    const nowUs = (): InstantUs => this.#nowUs();
+    this.#laws = new ExchangeLaws(violated, nowUs);
+    this.#calls = new CallLaws(violated, nowUs);
   }
 
   /** @param nowUs - True time. @param podsFactor - What pods make of the number of pods. */
@@ -84,8 +92,14 @@ export class Checker implements ExchangeObserver {
   }
 
   admitted(admission: Admission): void {
-    const { pod, limit, key, cost, debt, allowed } = admission;
-    this.#account(pod).admitted += cost;
+    const { pod, limit, key, cost, debt, allowed, isFallback } = admission;
+    const account = this.#account(pod);
+    account.admitted += cost;
+    if (limit.mode === "hybrid") account.unreported += cost;
+    else if (limit.mode === "auto") account.unreported = Number.NaN;
+    else if (limit.mode === "leased" && !isFallback && !this.#reconfigured) {
+      this.#calls.admitted(pod, `${limit.name} ${key}`, cost);
+    }
     if (debt > allowed + ROUNDING) {
       const figures = `${debt.toFixed(1)} tokens of debt, at most ${allowed.toFixed(1)} allowed`;
       this.violated("I1", `${limit.name} ${key}: ${figures}`);
@@ -108,6 +122,17 @@ export class Checker implements ExchangeObserver {
   storeForgot(): void {
     this.#amnesia = true;
     this.#laws.storeForgot();
+    this.#calls.storeForgot();
+  }
+
+  /** Pods' clocks stand still for so long. */
+  clocksStandStill(forUs: DurationUs): void {
+    this.#calls.unclearFor(forUs);
+  }
+
+  /** Limits change while the fleet runs: a pod may be in another mode than the limit in force. */
+  reconfigured(): void {
+    this.#reconfigured = true;
   }
 
   /** Something other than pods coming and going has gone wrong. */
@@ -118,9 +143,9 @@ export class Checker implements ExchangeObserver {
   /** A pod left in good order. */
   left(pod: string): void {
     if (!this.#sawExchange || this.#disturbed) return;
-    const { admitted, reported } = this.#account(pod);
-    if (admitted === reported) return;
-    this.violated("report", `pod ${pod} left with ${admitted - reported} tokens unreported`);
+    const { unreported } = this.#account(pod);
+    if (unreported === 0 || Number.isNaN(unreported)) return;
+    this.violated("report", `pod ${pod} left with ${unreported} tokens unreported`);
   }
 
   exchanged(pod: number, incarnation: number, batch: Batch, reply: BatchReply): void {
@@ -130,10 +155,16 @@ export class Checker implements ExchangeObserver {
     if (reply.duplicate) return;
     const account = this.#account(holder);
     account.reported += this.#laws.consumedIn(batch);
+    account.unreported -= this.#laws.consumedIn(batch, "hybrid");
     if (account.reported > account.admitted + ROUNDING && !this.#amnesia) {
       const { admitted, reported } = account;
       this.violated("report", `pod ${holder} reported ${reported} of ${admitted} admitted tokens`);
     }
+  }
+
+  called(pod: number, incarnation: number, call: StoreCall, reply: StoreCallReply): void {
+    this.#laws.called(call, reply);
+    this.#calls.called(`${pod}.${incarnation}`, call, reply);
   }
 
   counted(pod: number, incarnation: number, pods: number): void {
@@ -143,7 +174,7 @@ export class Checker implements ExchangeObserver {
   #account(pod: string): PodAccount {
     let account = this.#accounts.get(pod);
     if (account === undefined) {
-      account = { admitted: 0, reported: 0 };
+      account = { admitted: 0, reported: 0, unreported: 0 };
       this.#accounts.set(pod, account);
     }
     return account;

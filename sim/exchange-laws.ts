@@ -16,7 +16,10 @@ import {
   REPLY,
   REPLY_FIELDS,
 } from "../src/core/exchange.ts";
+import type { Mode } from "../src/core/limit.ts";
+import { CALL, type StoreCall, type StoreCallReply } from "../src/core/store-call.ts";
 import type { DurationUs, InstantUs, Tokens } from "../src/core/units.ts";
+import { entriesOf } from "./call-laws.ts";
 
 /** A level is computed in doubles from whole numbers; anything beyond is no rounding. */
 const ROUNDING = 1e-6;
@@ -81,9 +84,11 @@ export class ExchangeLaws {
     // Demand is kept: the store's own memory of it can only be shorter, which asks for more.
   }
 
-  consumedIn(batch: Batch): Tokens {
+  /** @param mode - Only of limits in this mode. */
+  consumedIn(batch: Batch, mode?: Mode): Tokens {
     let tokens = 0;
     for (let i = 0; i < batch.keys.length; i += 1) {
+      if (mode !== undefined && batch.limits[i]?.mode !== mode) continue;
       tokens += batch.entries[i * ENTRY_FIELDS + ENTRY.consumed] ?? 0;
     }
     return tokens;
@@ -101,9 +106,28 @@ export class ExchangeLaws {
       const name = `${batch.limits[i]?.name ?? ""} ${batch.keys[i] ?? ""}`;
       this.#deficit(name, entry, answer);
       if (reply.duplicate) continue;
-      this.#share(name, batch, reply.nowUs, entry, answer);
+      // Where the mode may change, the store also counts demand of calls, which are not seen here.
+      if (batch.limits[i]?.isAuto !== true) {
+        this.#share(name, batch, reply.nowUs, entry, answer);
+      }
       this.#grant(holder, name, reply.nowUs, entry, answer);
     }
+  }
+
+  /** A call of leased or exact limits: it tells the store's time, and demand. */
+  called(call: StoreCall, reply: StoreCallReply): void {
+    this.#clock(call, reply);
+    for (const { name, entry } of entriesOf(call, reply)) {
+      this.#demanded(name, reply.nowUs, entry[CALL.intervalSeconds], entry[CALL.demand]);
+    }
+  }
+
+  #clock({ lane }: { lane: number }, { epoch, nowUs }: { epoch: number; nowUs: InstantUs }): void {
+    const last = this.#heard.get(lane);
+    if (last !== undefined && last.epoch === epoch && nowUs < last.nowUs) {
+      this.#violated("clock", `lane ${lane}: ${last.nowUs - nowUs} us back`);
+    }
+    this.#heard.set(lane, { epoch, nowUs });
   }
 
   counted(holder: string, pods: number): void {
@@ -118,14 +142,6 @@ export class ExchangeLaws {
     const times = (this.#applied.get(id) ?? 0) + 1;
     this.#applied.set(id, times);
     if (times > 1 && !this.#amnesia) this.#violated("I5", `batch ${id} was applied ${times} times`);
-  }
-
-  #clock(batch: Batch, reply: BatchReply): void {
-    const last = this.#heard.get(batch.lane);
-    if (last !== undefined && last.epoch === reply.epoch && reply.nowUs < last.nowUs) {
-      this.#violated("clock", `lane ${batch.lane}: ${last.nowUs - reply.nowUs} us back`);
-    }
-    this.#heard.set(batch.lane, { epoch: reply.epoch, nowUs: reply.nowUs });
   }
 
   #count(holder: string, batch: Batch): void {
@@ -156,20 +172,25 @@ export class ExchangeLaws {
     answer: Float64Array,
   ): void {
     const interval = entry[ENTRY.intervalSeconds] ?? 1;
-    const demand = this.#demand.get(name) ?? { sum: 0, atUs: nowUs };
-    const passedS = Math.max(0, nowUs - demand.atUs) / 1e6;
-    demand.sum = demand.sum * Math.exp(-passedS / (TAU_INTERVALS * interval));
-    demand.sum += entry[ENTRY.demand] ?? 0;
-    demand.atUs = Math.max(nowUs, demand.atUs);
-    this.#demand.set(name, demand);
+    const demand = this.#demanded(name, nowUs, interval, entry[ENTRY.demand]);
     const rate =
       (entry[ENTRY.refill] ?? 0) / ((entry[ENTRY.period] ?? 1) * (entry[ENTRY.tickUs] ?? 1));
     const perInterval = rate * 1e6 * interval;
     const prior = Math.max(perInterval, Math.min(0.1 * (entry[ENTRY.burst] ?? 0), batch.pods));
-    const least = prior / batch.pods / (demand.sum + prior);
+    const least = prior / batch.pods / (demand + prior);
     const share = answer[REPLY.share] ?? Number.NaN;
     if (share >= least * (1 - 1e-3) && share <= 1 + ROUNDING) return;
     this.#violated("share", `${name}: a share of ${share}, at least ${least} is due`);
+  }
+
+  /** Adds to the demand of a key. @returns All that has not faded. */
+  #demanded(name: string, nowUs: InstantUs, interval = 1, tokens: Tokens = 0): Tokens {
+    const demand = this.#demand.get(name) ?? { sum: 0, atUs: nowUs };
+    const passedS = Math.max(0, nowUs - demand.atUs) / 1e6;
+    demand.sum = demand.sum * Math.exp(-passedS / (TAU_INTERVALS * interval)) + tokens;
+    demand.atUs = Math.max(nowUs, demand.atUs);
+    this.#demand.set(name, demand);
+    return demand.sum;
   }
 
   #grant(

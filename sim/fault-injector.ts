@@ -45,6 +45,7 @@ function begin(world: World, fault: Exclude<Fault, { kind: "store-failover" }>):
       return;
     case "stall":
     case "pause":
+      if (fault.kind === "pause") world.checker.clocksStandStill(fault.forUs);
       stall(world, fault, lasting);
       return;
     case "drift":
@@ -143,6 +144,7 @@ function failOver(world: World, fault: Of<"store-failover">): void {
 function reconfigure(world: World, fault: Of<"config">): void {
   const { loop, fleet, recorder, scenario } = world;
   const limits = scenario.configs[fault.set];
+  world.checker.reconfigured();
   if (limits === undefined) throw new Error(`the scenario has no set ${fault.set} of limits`);
   const pods = [...fleet.pods.values()];
   pods.forEach((pod, i) => {
@@ -164,7 +166,11 @@ function reconfigure(world: World, fault: Of<"config">): void {
   });
 }
 
+const MODES_BY_BOUND = ["auto", "hybrid", "exact", "leased"] as const;
+
 function larger(a: Limit, b: Limit): Limit {
   const faster = a.rate >= b.rate ? a : b;
-  return { ...faster, burst: Math.max(a.burst, b.burst) };
+  // Pods of both modes are at work meanwhile: the bound of the looser one.
+  const mode = MODES_BY_BOUND.find((one) => a.mode === one || b.mode === one) ?? faster.mode;
+  return { ...faster, mode, burst: Math.max(a.burst, b.burst) };
 }

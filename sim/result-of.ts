@@ -1,5 +1,4 @@
 /** Puts together what a run measured, after its end. */
-import { epsBound } from "./bound.ts";
 import type { KeyMeter } from "./meter.ts";
 import type { LimitRecord, PodRecord } from "./recorder.ts";
 import {
@@ -71,7 +70,7 @@ function limitOf(world: World, record: LimitRecord): LimitResult {
     excess: worst?.meter.excess ?? 0,
     excessAtUs: worst?.meter.excessAtUs ?? 0,
     excessKey: worst?.key ?? "",
-    bound: epsBound(record.first, world.boundTerms()),
+    bound: world.boundOf(record.first),
     overAdmission: overAdmission.map((over) => (Number.isFinite(over) ? over : -1)),
     debtMean,
     falseDenialsPerMillion: record.falseDenials * million,

@@ -56,7 +56,7 @@ export interface LimitResult {
   /** When it was reached, and for which key. */
   readonly excessAtUs: InstantUs;
   readonly excessKey: string;
-  /** What `epsBound` allows in this scenario (S = 1); see `sim/bound.ts`. */
+  /** What the limit's mode allows in this scenario (S = 1); see `sim/bound.ts`. */
   readonly bound: Tokens;
   /**
    * Largest over-admission per span of `SPANS_SECONDS`, as a part of b + r span; negative: below.

@@ -1,7 +1,10 @@
 /** All scenarios, in the order of the report. */
 import type { Scenario } from "./scenario.ts";
 import { ADVERSARY } from "./scenarios/adversary.ts";
+import { EXACT_LIMITS } from "./scenarios/exact-limits.ts";
 import { FLEET_CHANGES } from "./scenarios/fleet-changes.ts";
+import { LEASED_LIMITS } from "./scenarios/leased-limits.ts";
+import { MIXED_MODES } from "./scenarios/mixed-modes.ts";
 import { NETWORK_FAULTS } from "./scenarios/network-faults.ts";
 import { REQUESTS } from "./scenarios/requests.ts";
 import { RETRIES } from "./scenarios/retries.ts";
@@ -18,6 +21,9 @@ export const SCENARIOS: readonly Scenario[] = [
   ...NETWORK_FAULTS,
   ...STORE_FAULTS,
   ...FLEET_CHANGES,
+  ...LEASED_LIMITS,
+  ...EXACT_LIMITS,
+  ...MIXED_MODES,
 ];
 
 /** @throws {RangeError} When there is none of that name; the message names the closest. */

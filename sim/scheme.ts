@@ -8,6 +8,7 @@
  */
 import type { Batch, BatchReply } from "../src/core/exchange.ts";
 import type { Limit } from "../src/core/limit.ts";
+import type { StoreCall as DecidingCall, StoreCallReply } from "../src/core/store-call.ts";
 import type { DurationUs, InstantUs, Tokens } from "../src/core/units.ts";
 import type { CoordinatorTrouble } from "../src/ports/coordinator.ts";
 import type { Timer } from "./event-loop.ts";
@@ -25,6 +26,8 @@ export interface Answer {
   readonly allowed: boolean;
   /** Wait advised to the caller; 0 when allowed or when the scheme gives no advice. */
   readonly retryAfterUs: DurationUs;
+  /** Decided without the store although the scheme would have needed it. */
+  readonly isFallback?: boolean;
 }
 
 export const ALLOWED: Answer = { allowed: true, retryAfterUs: 0 };
@@ -163,6 +166,8 @@ export interface SchemeSetup {
 /** Sees what goes over the store's counter, on the store host. */
 export interface ExchangeObserver {
   exchanged(pod: number, incarnation: number, batch: Batch, reply: BatchReply): void;
+  /** The store decided a call of leased or exact limits. */
+  called(pod: number, incarnation: number, call: DecidingCall, reply: StoreCallReply): void;
   /** A pod was told by a heartbeat how many pods there are. */
   counted(pod: number, incarnation: number, pods: number): void;
 }

@@ -11,7 +11,7 @@ export function safe(): Verdict {
 /** The excess of every limit stays below the stated bound (as a part of it). */
 export function withinBound(): Verdict {
   return atMost("the excess is within the stated bound (part of it)", 1, (result) =>
-    most(result.limits, (limit) => limit.excess / limit.bound),
+    most(result.limits, ({ excess, bound }) => (excess === 0 ? 0 : excess / bound)),
   );
 }
 

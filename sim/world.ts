@@ -3,9 +3,9 @@
  * the plan of faults and lets the recorder and the checker look on.
  */
 import type { Limit } from "../src/core/limit.ts";
-import type { InstantUs } from "../src/core/units.ts";
+import type { InstantUs, Tokens } from "../src/core/units.ts";
 import { allowanceOf } from "./allowance.ts";
-import { type BoundTerms, epsBound } from "./bound.ts";
+import { type BoundTerms, boundOf } from "./bound.ts";
 import { Checker } from "./checker.ts";
 import { EventLoop } from "./event-loop.ts";
 import { applyFault } from "./fault-injector.ts";
@@ -92,6 +92,8 @@ export class World {
   limits: readonly Limit[];
   readonly #workload: WorkloadRun;
   readonly #allowances: number[];
+  /** Bounds are asked for at every admission in debt, and take some working out. */
+  readonly #bounds: Map<Limit, { pods: number; tokens: Tokens }> = new Map();
 
   constructor(
     scenario: Scenario,
@@ -180,11 +182,21 @@ export class World {
     };
   }
 
+  /** The bound of a limit with the largest fleet so far. */
+  boundOf(limit: Limit): Tokens {
+    const pods = this.fleet.largest;
+    const known = this.#bounds.get(limit);
+    if (known?.pods === pods) return known.tokens;
+    const tokens = boundOf(limit, this.boundTerms());
+    this.#bounds.set(limit, { pods, tokens });
+    return tokens;
+  }
+
   /** What I1 allows now: the bound and what the faults so far explain. */
   allowed(limit: number): number {
     const shape = this.recorder.limits[limit]?.limit;
     if (shape === undefined) return 0;
-    return epsBound(shape, this.boundTerms()) + (this.#allowances[limit] ?? 0);
+    return this.boundOf(shape) + (this.#allowances[limit] ?? 0);
   }
 
   #allow(limit: number, tokens: number): void {
@@ -238,7 +250,8 @@ export class World {
       const limit = this.limits[index];
       if (limit === undefined) return;
       const allowed = debt > 0 ? this.allowed(index) : 0;
-      this.checker.admitted({ pod: request.life, limit, key, cost, debt, allowed });
+      const { isFallback = false } = answer;
+      this.checker.admitted({ pod: request.life, limit, key, cost, debt, allowed, isFallback });
     });
     const next = this.#workload.answered?.(nowUs, arrival, answer);
     if (next === undefined || next.atUs >= this.scenario.durationUs) return;

@@ -1,7 +1,7 @@
 /** Builds scenarios: what a scenario does not say is the setting of the published measurements. */
-import { defineLimit, type Limit, type LimitSpec } from "../../src/core/limit.ts";
+import { defineLimit, type Fallback, type Limit, type LimitSpec } from "../../src/core/limit.ts";
 import { LAN } from "../network.ts";
-import type { Scenario } from "../scenario.ts";
+import type { Scenario, Verdict } from "../scenario.ts";
 import { safe } from "../verdicts.ts";
 import type { Workload } from "../workload.ts";
 
@@ -48,6 +48,56 @@ export function limitOf(
     intervalUs: intervalMs * 1_000,
     fallback: { policy: "local", margin: 0.9, maxPods: 20 },
     ...rest,
+  });
+}
+
+/** How a scenario is told again for limits in another mode. */
+export interface ModeTerms {
+  readonly mode: NonNullable<LimitSpec["mode"]>;
+  /** What a pod does without the store; default `closed`. */
+  readonly policy?: Fallback["policy"];
+  /** In place of those of the scenario; that of safety is added. */
+  readonly verdicts: readonly Verdict[];
+}
+
+/** @throws {Error} When the file has none of that name. */
+export function named(file: readonly Scenario[], name: string): Scenario {
+  const found = file.find((scenario) => scenario.name === name);
+  if (found === undefined) throw new Error(`there is no scenario "${name}" to tell again`);
+  return found;
+}
+
+/** The scenario `mode-name`: the same load and faults, its limits in the mode given. */
+export function inMode(
+  base: Scenario,
+  { mode, policy = "closed", verdicts }: ModeTerms,
+  given: Partial<Scenario> = {},
+): Scenario {
+  return {
+    ...base,
+    name: `${mode}-${base.name}`,
+    theme: `${mode} limits`,
+    tags: [],
+    limits: base.limits.map((limit) => limitInMode(limit, mode, policy)),
+    configs: base.configs.map((set) => set.map((limit) => limitInMode(limit, mode, policy))),
+    ...given,
+    verdicts: [safe(), ...verdicts],
+  };
+}
+
+export function limitInMode(
+  limit: Limit,
+  mode: NonNullable<LimitSpec["mode"]>,
+  policy: Fallback["policy"] = "closed",
+): Limit {
+  return defineLimit({
+    name: limit.name,
+    tokens: limit.refill,
+    spanUs: limit.period * limit.tickUs,
+    burst: limit.burst,
+    intervalUs: 100_000,
+    mode,
+    fallback: { ...limit.fallback, policy },
   });
 }
 
