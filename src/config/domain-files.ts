@@ -34,7 +34,10 @@ export async function readDomainFiles(
   for (const pattern of patterns) {
     for (const path of await findFiles(startOf(configPath, pattern))) {
       if (files.length >= READ_MAX) return files;
-      if (known.has(path)) continue;
+      if (known.has(path)) {
+        files.push({ pattern, repeats: path });
+        continue;
+      }
       known.add(path);
       const { text, problem } = await readConfigFile(path);
       files.push(text === undefined ? { pattern, problem } : { pattern, path, text });

@@ -1,7 +1,7 @@
 /**
  * One look at everything that a configuration is made of: the file, and the files of rules that it
- * names. One state of the disk is told from another by the bytes, never by size or time: a ConfigMap
- * may be swapped for another of the same length within the same second.
+ * names. One state of the disk is told from another by the bytes, never by size or time: a
+ * ConfigMap may be swapped for another of the same length within the same second.
  */
 import { createHash } from "node:crypto";
 import { readlink, stat } from "node:fs/promises";
@@ -83,6 +83,7 @@ function fingerprintOf(file: ReadFile, domainFiles: readonly DomainFile[]): stri
   };
   add(file.text ?? `?${file.problem.message}`);
   for (const each of domainFiles) {
+    if ("repeats" in each) continue;
     if ("problem" in each) add(`?${each.problem.source}: ${each.problem.message}`);
     else {
       add(each.path);
@@ -102,7 +103,7 @@ async function watchable(
   for (const pattern of patterns) wanted.add(fixedFolder(path, pattern));
   const seen = new Set<string>();
   for (const file of domainFiles) {
-    if ("problem" in file || wanted.size >= FOLDERS_MAX || seen.has(dirname(file.path))) continue;
+    if (!("text" in file) || wanted.size >= FOLDERS_MAX || seen.has(dirname(file.path))) continue;
     // One file stands for its neighbours: what a ConfigMap mounts lies behind one link.
     seen.add(dirname(file.path));
     for (const folder of await foldersOnTheWay(file.path)) wanted.add(folder);

@@ -19,7 +19,9 @@ export const DOMAIN_LIMITS_MAX = 10_000;
 /** One file that a pattern of `envoy.domains` found, read. */
 export type DomainFile =
   | { readonly pattern: string; readonly path: string; readonly text: string }
-  | { readonly pattern: string; readonly problem: Problem };
+  | { readonly pattern: string; readonly problem: Problem }
+  /** Another pattern has found this one already. */
+  | { readonly pattern: string; readonly repeats: string };
 
 export function resolveEnvoy(
   envoy: FileEnvoy,
@@ -39,6 +41,7 @@ export function resolveEnvoy(
   const limits: Limit[] = [];
   const hash = createHash("sha256");
   for (const file of files) {
+    if ("repeats" in file) continue;
     if ("problem" in file) {
       findings.include([file.problem]);
       continue;

@@ -22,9 +22,10 @@ function write(path: string, text = `domain: ${path}\n`): void {
 /** Names of the files found, relative to the folder, with the pattern each was found by. */
 async function found(...patterns: readonly string[]): Promise<readonly string[]> {
   const files = await readDomainFiles(join(folder, "aliquot.yaml"), patterns);
-  return files.map((file) =>
-    "problem" in file ? formatProblem(file.problem) : file.path.slice(folder.length + 1),
-  );
+  return files.flatMap((file) => {
+    if ("repeats" in file) return [];
+    return "problem" in file ? formatProblem(file.problem) : file.path.slice(folder.length + 1);
+  });
 }
 
 describe("the files that envoy.domains names", () => {
@@ -45,6 +46,15 @@ describe("the files that envoy.domains names", () => {
     symlinkSync("..2026", join(folder, "rules/..data"));
     symlinkSync("..data/d.yaml", join(folder, "rules/d.yaml"));
     expect(await found("rules/*.yaml", "rules/*", "*/*.yaml")).toEqual(["rules/d.yaml"]);
+  });
+
+  it("may be found by two patterns, and count once", async () => {
+    write("d.yaml");
+    const path = join(folder, "aliquot.yaml");
+    const text = "version: 1\nenvoy: { domains: [d.yaml, '*.yaml'] }\n";
+    const domainFiles = await readDomainFiles(path, domainPatterns({ path, text }));
+    const sources = { file: { path, text }, domainFiles, env: {}, flags: {}, hostname: "h" };
+    expect(loadConfig(sources).config?.envoy?.domains).toHaveLength(1);
   });
 
   it("have no patterns of their own in their names", async () => {
