@@ -1,6 +1,6 @@
 /**
  * What a running sidecar cannot change: where it listens, where its store is, who it is, and the
- * sizes of what was made at its start. A new file may say otherwise; that holds from the next start.
+ * sizes of what was made at its start. A new file may say otherwise; that waits for a restart.
  */
 import { isDeepStrictEqual } from "node:util";
 import type { Config } from "./config.ts";

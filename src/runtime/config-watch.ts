@@ -54,6 +54,7 @@ export interface ConfigWatchOptions<L extends Look> {
 export class ConfigWatch<L extends Look> {
   private readonly options: ConfigWatchOptions<L>;
   private readonly watchers = new Map<string, FSWatcher>();
+  private folders: readonly string[] = [];
   private known: string;
   private timer: NodeJS.Timeout | undefined;
   private due: InstantUs = Number.POSITIVE_INFINITY;
@@ -142,10 +143,15 @@ export class ConfigWatch<L extends Look> {
     return look;
   }
 
+  /** What comes after the look is an event: the folders are watched before it. */
   private async look(): Promise<L> {
-    const look = await this.options.subject.look();
-    if (!this.isStopped) this.follow(look.folders);
-    return look;
+    const { subject } = this.options;
+    this.follow(this.folders);
+    const look = await subject.look();
+    if (look.folders.join("\n") === this.folders.join("\n")) return look;
+    this.folders = look.folders;
+    this.follow(this.folders);
+    return subject.look();
   }
 
   /**
@@ -157,7 +163,7 @@ export class ConfigWatch<L extends Look> {
     const before = new Map(this.watchers);
     this.watchers.clear();
     let trouble: { readonly folder: string; readonly error: unknown } | undefined;
-    for (const folder of folders) {
+    for (const folder of this.isStopped ? [] : folders) {
       try {
         this.watchers.set(folder, this.open(folder));
       } catch (error) {

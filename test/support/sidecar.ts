@@ -37,6 +37,7 @@ export interface SidecarOptions {
 export interface Answer {
   readonly status: number;
   readonly body: string;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   /** Time from sending to the last byte. */
   readonly tookMs: number;
 }
@@ -265,7 +266,8 @@ export class Sidecar {
           body += text;
         });
         incoming.on("end", () => {
-          resolve({ status: incoming.statusCode ?? 0, body, tookMs: performance.now() - start });
+          const { statusCode: status = 0, headers } = incoming;
+          resolve({ status, body, headers, tookMs: performance.now() - start });
         });
         incoming.on("error", reject);
       });
