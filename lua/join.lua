@@ -30,6 +30,8 @@ nothing but times.
 -- Members looked at in one call: what is left waits for the next heartbeat.
 local SCAN_MAX = 10000
 local AHEAD_MAX = 1000
+-- Members late by more than a heartbeat that are looked at in one call.
+local FORMER_MAX = 1000
 local SET_LIFE_MIN_US = 60000000
 local BAND_HOLD = 60000000
 local COST_LIFE = 600000000
@@ -73,6 +75,14 @@ if count_of(pods_key) ~= lane.members then
 end
 redis.call("ZADD", pods_key, decimal(now), member)
 trim(pods_key, now - timeout)
+-- What this pod was before it started anew is known to be gone, once it has missed a heartbeat:
+-- counted as silent it would cost the others a part of the rate.
+local pod = string.match(member, "^(.+)/") or member
+local former = redis.call("ZRANGEBYSCORE", pods_key, "-inf",
+  decimal(now - floor(0.6 * silent_after)), "LIMIT", 0, FORMER_MAX)
+for i = 1, #former do
+  if string.match(former[i], "^(.+)/") == pod then redis.call("ZREM", pods_key, former[i]) end
+end
 local silent = redis.call("ZCOUNT", pods_key, "-inf", decimal(now - silent_after))
 local members = redis.call("ZCARD", pods_key)
 lane.members = unfinished and 0 or members

@@ -15,6 +15,9 @@ import type { Membership, MembershipListener } from "./membership.ts";
 /** A pod is silent when two heartbeats are surely missing; one late heartbeat must not count. */
 const SILENT_AFTER_HEARTBEATS = 2.5;
 
+/** The second heartbeat comes after this part of the usual pause. */
+const SECOND_BEAT_PART = 0.2;
+
 export interface RedisMembershipOptions {
   readonly coordinator: Pick<Coordinator, "heartbeat" | "leave">;
   readonly random: Random;
@@ -36,6 +39,7 @@ export class RedisMembership implements Membership {
   private call: Promise<void> = Promise.resolve();
   private waiting: "for the store" | "for the heartbeat" | "after a failure" = "for the store";
   private stopped = false;
+  private hasCounted = false;
 
   constructor(options: RedisMembershipOptions) {
     this.options = options;
@@ -76,7 +80,7 @@ export class RedisMembership implements Membership {
     const terms = { ...this.terms, largeCosts: largeCosts?.() ?? [] };
     const outcome = await attempt(coordinator, terms);
     this.waiting = "error" in outcome ? "after a failure" : "for the heartbeat";
-    if (!this.stopped) this.scheduleNext();
+    if (!this.stopped) this.scheduleNext("roster" in outcome);
     if ("error" in outcome) {
       listener.membershipFailed(outcome.error);
       return;
@@ -85,9 +89,16 @@ export class RedisMembership implements Membership {
     this.markJoined();
   }
 
-  private scheduleNext(): void {
+  /**
+   * The first count may come from the middle of a fleet that starts all at once, so the second is
+   * taken soon: until then the pods that came first would think themselves alone.
+   */
+  private scheduleNext(isCounted: boolean): void {
     const { heartbeatUs, random } = this.options;
-    const pauseUs = heartbeatUs * (0.9 + 0.2 * random.draw());
+    const isFirst = isCounted && !this.hasCounted;
+    this.hasCounted ||= isCounted;
+    const nominalUs = isFirst ? heartbeatUs * SECOND_BEAT_PART : heartbeatUs;
+    const pauseUs = nominalUs * (0.9 + 0.2 * random.draw());
     this.timer = setTimeout(() => {
       this.call = this.beat();
     }, pauseUs / US_PER_MS);

@@ -61,13 +61,13 @@ const fail = (kind: "timeout" | "unreachable" | "refused") => async (): Promise<
 };
 
 describe("membership by heartbeats", () => {
-  it("joins at once and counts the fleet once per heartbeat", async () => {
+  it("joins at once, counts again soon, and then once per heartbeat", async () => {
     store.answer = async () => fleetOf(3, 1);
     membership.start();
     await membership.joined;
     expect(told).toEqual(["3 pods, 1 silent"]);
     await vi.advanceTimersByTimeAsync(2_500);
-    expect(store.calls).toEqual(["0 heartbeat", "1000 heartbeat", "2000 heartbeat"]);
+    expect(store.calls).toEqual([0, 200, 1200, 2200].map((at) => `${at} heartbeat`));
   });
 
   it("asks the store to call a pod silent after two and a half heartbeats", async () => {
@@ -79,14 +79,15 @@ describe("membership by heartbeats", () => {
   });
 
   it.each([
-    [0, 900],
-    [0.5, 1_000],
-    [0.9, 1_080],
-  ])("jitters the pause: a draw of %f waits %d ms", async (chance, waitMs) => {
+    [0, 180, 900],
+    [0.5, 200, 1_000],
+    [0.9, 216, 1_080],
+  ])("jitters the pause: a draw of %f waits %d and then %d ms", async (chance, firstMs, waitMs) => {
     draw = chance;
     membership.start();
-    await vi.advanceTimersByTimeAsync(waitMs + 1);
-    expect(store.calls).toEqual(["0 heartbeat", `${waitMs} heartbeat`]);
+    await vi.advanceTimersByTimeAsync(firstMs + waitMs + 1);
+    const times = [0, firstMs, firstMs + waitMs];
+    expect(store.calls).toEqual(times.map((at) => `${at} heartbeat`));
   });
 
   it("is a member as soon as it is told that the store answers again", async () => {
@@ -98,7 +99,7 @@ describe("membership by heartbeats", () => {
     await membership.joined;
     expect(store.calls).toEqual(["0 heartbeat", "300 heartbeat"]);
     await vi.advanceTimersByTimeAsync(1_100);
-    expect(store.calls.slice(2)).toEqual(["1300 heartbeat"]);
+    expect(store.calls.slice(2)).toEqual(["500 heartbeat"]);
   });
 
   it("needs no telling while all is well or a heartbeat is under way", async () => {

@@ -114,3 +114,22 @@ describe("large costs", () => {
     expect((await both.roster("pod-a", "a1")).largeCosts).toEqual([]);
   });
 });
+
+describe("a pod that started anew", () => {
+  it("is counted once, as soon as its former self has missed a heartbeat", async () => {
+    await both.roster("pod-0", "a1");
+    await both.roster("pod-1", "a1");
+    // Killed and back at once: until the old one is late, nobody can tell them apart.
+    expect((await both.roster("pod-0", "b2")).pods).toBe(3);
+    both.pass(1.6 * SECOND, 0);
+    await both.roster("pod-1", "a1");
+    expect(await both.roster("pod-0", "b2")).toMatchObject({ pods: 2, silent: 0 });
+  });
+
+  it("does not push out another pod whose name begins like its own", async () => {
+    await both.roster("pod-1/x", "a1");
+    await both.roster("pod-1", "a1");
+    both.pass(2 * SECOND, 0);
+    expect((await both.roster("pod-1", "b2")).pods).toBe(2);
+  });
+});

@@ -29,6 +29,7 @@ export class FleetRecord {
     const now = lane.last;
     this.members.set(member, now);
     trim(this.members, now, terms.timeoutUs);
+    this.forgetFormer(member, now - Math.floor(0.6 * terms.silentAfterUs));
     let silent = 0;
     for (const heardAt of this.members.values()) {
       if (heardAt <= now - terms.silentAfterUs) silent += 1;
@@ -50,11 +51,24 @@ export class FleetRecord {
     return new FleetRecord(this.members, this.costs);
   }
 
+  /** What this pod was before it started anew is gone once it has missed a heartbeat. */
+  private forgetFormer(member: string, heardBefore: InstantUs): void {
+    const pod = podOf(member);
+    for (const [other, heardAt] of this.members) {
+      if (heardAt <= heardBefore && podOf(other) === pod) this.members.delete(other);
+    }
+  }
+
   private dropOldest(): void {
     if (this.costs.size <= COSTS_MAX) return;
     const byAge = [...this.costs].sort(([a, s], [b, t]) => s - t || (a < b ? -1 : 1));
     for (const [name] of byAge.slice(0, this.costs.size - COSTS_MAX)) this.costs.delete(name);
   }
+}
+
+function podOf(member: string): string {
+  const end = member.lastIndexOf("/");
+  return end < 0 ? member : member.slice(0, end);
 }
 
 /** Drops what is older than `lifeUs`; what lies ahead of a clock that was lost counts from now on. */
