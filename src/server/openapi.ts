@@ -1,5 +1,6 @@
 /** The OpenAPI 3.1 document of the decision API. A test asks every operation that it lists. */
 import { BODY_BYTES_MAX } from "./json-body.ts";
+import { RATE_LIMIT_SCHEMAS } from "./openapi-rate-limit.ts";
 import { SCHEMAS } from "./openapi-schemas.ts";
 
 const schema = (name: string): object => ({ $ref: `#/components/schemas/${name}` });
@@ -141,6 +142,20 @@ const paths = {
     },
   },
   "/v1/forward/@{policy}": { get: forward },
+  "/json": {
+    post: {
+      operationId: "shouldRateLimit",
+      summary: "Envoy's rate limit service in protobuf's JSON form",
+      requestBody: { required: true, content: json("RateLimitRequest") },
+      responses: {
+        200: { description: "The overall code is OK.", content: json("RateLimitResponse") },
+        400: BAD_REQUEST,
+        413: TOO_LARGE,
+        429: { description: "It is OVER_LIMIT.", content: json("RateLimitResponse") },
+        503: CLOSED,
+      },
+    },
+  },
   "/v1/limits": {
     get: {
       operationId: "listLimits",
@@ -190,6 +205,6 @@ export function openApiDocument(): object {
     info: { title: "Aliquot decision API", version: "1.0.0", description: DESCRIPTION },
     servers: [{ url: "http://127.0.0.1:8790", description: "The sidecar in the same pod" }],
     paths,
-    components: { schemas: SCHEMAS },
+    components: { schemas: { ...SCHEMAS, ...RATE_LIMIT_SCHEMAS } },
   };
 }

@@ -1,7 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
+import { createDescriptorMatcher } from "../../src/envoy/descriptor-tree.ts";
 import { PolicyTable } from "../../src/policy/policy-table.ts";
 import { openApiDocument } from "../../src/server/openapi.ts";
+import { createRateLimitJson } from "../../src/server/rate-limit-json.ts";
+import { RateLimitService } from "../../src/server/rate-limit-service.ts";
 import { policyOf } from "../policy/requests.ts";
 import { ExactDecider, limitOf } from "./exact-decider.ts";
 import { type Served, serve } from "./http-client.ts";
@@ -67,10 +70,20 @@ let served: Served;
 
 beforeAll(async () => {
   const overrides = new Map([["vip", limitOf("api", { burst: 1_000 })]]);
-  served = await serve(
-    new ExactDecider([limitOf("api", { overrides }), limitOf("shy", { shadow: true, burst: 1 })]),
-    { forward: { policies: new PolicyTable([policyOf({ limit: "api" })]), observeUs: () => {} } },
-  );
+  const decider = new ExactDecider([
+    limitOf("api", { overrides }),
+    limitOf("shy", { shadow: true, burst: 1 }),
+  ]);
+  const observeUs = (): void => {};
+  const service = new RateLimitService({
+    decider,
+    matcher: () => createDescriptorMatcher([]),
+    rateHeaders: () => {},
+  });
+  served = await serve(decider, {
+    forward: { policies: new PolicyTable([policyOf({ limit: "api" })]), observeUs },
+    rateLimitJson: createRateLimitJson({ service, clock: { monotonicUs: () => 0 }, observeUs }),
+  });
 });
 
 afterAll(() => served.stop());
@@ -107,6 +120,7 @@ describe("the OpenAPI document", () => {
         "/v1/check": { limit: "api", key: "k" },
         "/v1/check/batch": { requests: [{ limit: "api", key: "k" }, 7] },
         "/v1/report": { limit: "api", key: "k", cost: -1 },
+        "/json": { domain: "d", descriptors: [{ entries: [{ key: "k" }] }] },
       }[path],
     );
     const sent = operation.requestBody === undefined ? undefined : body;
