@@ -13,6 +13,7 @@ import type { Clock } from "../ports/clock.ts";
 import type { Decider } from "../ports/decider.ts";
 import { sendJson, sendProblem } from "./answer.ts";
 import {
+  BATCH_REQUESTS_MAX,
   type CheckRequest,
   parseBatch,
   parseCheck,
@@ -22,7 +23,7 @@ import {
 import { checkJson, speakingDecision } from "./decision-json.ts";
 import type { RateHeaders } from "./headers.ts";
 import { parseJson, readBody } from "./json-body.ts";
-import { plainBody, plainTarget } from "./plain-check.ts";
+import { plainBatch, plainBody, plainTarget } from "./plain-check.ts";
 import { badRequest, excerpt, Problem, reducedCapacity } from "./problem.ts";
 
 export interface CheckApiParts {
@@ -121,29 +122,49 @@ export class CheckApi {
   }
 
   batch(req: IncomingMessage, res: ServerResponse): void {
-    this.#withBody(req, res, (body) => {
-      const startedUs = this.#parts.clock.monotonicUs();
-      const requests = parseBatch(body);
-      if (requests instanceof Problem) {
-        sendProblem(res, requests);
-        return;
+    readBody(req, (bytes) => {
+      try {
+        const startedUs = this.#parts.clock.monotonicUs();
+        const results = this.#batchResults(bytes);
+        if (results instanceof Problem) sendProblem(res, results);
+        else this.#answerBatch(res, results, startedUs);
+      } catch (error) {
+        this.#parts.fail(res, error);
       }
-      const answer = (results: readonly string[]): void => {
-        sendJson(res, 200, `{"results":[${results.join(",")}]}`);
-        this.#parts.observeUs(this.#parts.clock.monotonicUs() - startedUs);
-      };
-      const results = requests.map((request) => this.#batchResult(request));
-      if (results.every((result) => typeof result === "string")) answer(results);
-      else
-        Promise.all(results)
-          .then(answer)
-          .catch((error) => this.#parts.fail(res, error));
     });
   }
 
+  #answerBatch(
+    res: ServerResponse,
+    results: readonly (string | Promise<string>)[],
+    startedUs: InstantUs,
+  ): void {
+    const answer = (texts: readonly string[]): void => {
+      sendJson(res, 200, `{"results":[${texts.join(",")}]}`);
+      this.#parts.observeUs(this.#parts.clock.monotonicUs() - startedUs);
+    };
+    if (results.every((result) => typeof result === "string")) answer(results);
+    else
+      Promise.all(results)
+        .then(answer)
+        .catch((error) => this.#parts.fail(res, error));
+  }
+
+  #batchResults(bytes: Buffer | Problem): readonly (string | Promise<string>)[] | Problem {
+    if (bytes instanceof Problem) return bytes;
+    const { decider } = this.#parts;
+    const plain = plainBatch(bytes, BATCH_REQUESTS_MAX, decider);
+    if (plain !== undefined) {
+      return plain.map((check) => this.#batchResult({ checks: [check], several: false }));
+    }
+    const body = parseJson(bytes);
+    const requests = body instanceof Problem ? body : parseBatch(body);
+    if (requests instanceof Problem) return requests;
+    return requests.map((each) => this.#batchResult(parseCheckRequest(each, decider)));
+  }
+
   /** One request of a batch as JSON; its faults are its own and stop none of the others. */
-  #batchResult(body: unknown): string | Promise<string> {
-    const request = parseCheckRequest(body, this.#parts.decider);
+  #batchResult(request: CheckRequest | Problem): string | Promise<string> {
     if (request instanceof Problem) return errorResult(request);
     const result = (decisions: readonly Decision[]): string => {
       const speaking = speakingDecision(decisions);

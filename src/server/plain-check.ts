@@ -12,6 +12,11 @@ import type { Decider } from "../ports/decider.ts";
 const PLAIN_BODY =
   /^\{"limit": ?"([a-z0-9-]{1,63})", ?"key": ?"([ !#-[\]-~]{1,256})"(?:, ?"cost": ?(0|[1-9]\d{0,8}))?\}$/;
 
+/** The same as an item of a batch, with what follows it. */
+const PLAIN_ITEM =
+  /\{"limit": ?"([a-z0-9-]{1,63})", ?"key": ?"([ !#-[\]-~]{1,256})"(?:, ?"cost": ?(0|[1-9]\d{0,8}))?\}(, ?|\]\})/y;
+const PLAIN_BATCH_OPENS = /^\{"requests": ?\[/;
+
 const PLAIN_TARGET =
   /^\/v1\/check\?limit=([a-z0-9-]{1,63})&key=([A-Za-z0-9_.:@~-]{1,256})(?:&cost=(0|[1-9]\d{0,8}))?$/;
 
@@ -24,6 +29,31 @@ export function plainBody(bytes: Buffer, decider: Decider): Check | undefined {
   // Latin-1, so that whatever is not ASCII is still one unit per byte, and matches nothing.
   const text = bytes.toString("latin1");
   return checkOf(PLAIN_BODY.exec(text), decider);
+}
+
+/**
+ * The checks of a batch, or undefined when it must be read the ordinary way.
+ *
+ * @param checksMax - Most checks of a batch.
+ */
+export function plainBatch(
+  bytes: Buffer,
+  checksMax: number,
+  decider: Decider,
+): readonly Check[] | undefined {
+  const text = bytes.toString("latin1");
+  const opening = PLAIN_BATCH_OPENS.exec(text);
+  if (opening === null) return undefined;
+  const checks: Check[] = [];
+  PLAIN_ITEM.lastIndex = opening[0].length;
+  while (checks.length < checksMax) {
+    const match = PLAIN_ITEM.exec(text);
+    const check = checkOf(match, decider);
+    if (match === null || check === undefined) return undefined;
+    checks.push(check);
+    if (match[4] === "]}") return PLAIN_ITEM.lastIndex === text.length ? checks : undefined;
+  }
+  return undefined;
 }
 
 /** The check in a request target, or undefined when it must be read the ordinary way. */

@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { denyStatusIn } from "../../src/server/check-api.ts";
-import { parseCheck, parseCheckRequest } from "../../src/server/check-body.ts";
+import { parseBatch, parseCheck, parseCheckRequest } from "../../src/server/check-body.ts";
 import { parseJson } from "../../src/server/json-body.ts";
-import { plainBody, plainTarget } from "../../src/server/plain-check.ts";
+import { plainBatch, plainBody, plainTarget } from "../../src/server/plain-check.ts";
 import { Problem } from "../../src/server/problem.ts";
 import { parseQuery } from "../../src/server/query.ts";
 import { ExactDecider, limitOf } from "./exact-decider.ts";
@@ -93,6 +93,39 @@ describe("a body in the plain shape", () => {
     ]) {
       expect(plainBody(Buffer.from(body), decider), body).toBeUndefined();
     }
+  });
+});
+
+/** Mostly of plain items, as one that is not makes the whole batch so. */
+const plainItem = fc
+  .tuple(fc.stringMatching(/^[!#-Z^-~]{1,20}$/), fc.option(fc.nat(999_999_999)))
+  .map(([key, cost]) => `{"limit":"a","key":"${key}"${cost === null ? "" : `,"cost":${cost}`}}`);
+const items = fc.array(fc.oneof({ weight: 20, arbitrary: plainItem }, bodies), { maxLength: 6 });
+const batches = fc
+  .tuple(gap, items, rarely(fc.constantFrom(",", ", "), gap), noGap, noGap)
+  .map(([open, list, comma, close, after]) => {
+    return `{"requests":${open}[${list.join(comma)}${close}]}${after}`;
+  });
+
+describe("a batch in the plain shape", () => {
+  it("means what it means as JSON", () => {
+    let plain = 0;
+    fc.assert(
+      fc.property(batches, (batch) => {
+        const bytes = Buffer.from(batch);
+        const checks = plainBatch(bytes, 5, decider);
+        if (checks === undefined) return;
+        plain += 1;
+        const requests = parseBatch(parseJson(bytes));
+        if (requests instanceof Problem) throw new Error(`a problem: ${requests.detail}`);
+        expect(checks.length).toBeLessThanOrEqual(5);
+        expect(requests.map((each) => parseCheckRequest(each, decider))).toEqual(
+          checks.map((check) => ({ checks: [check], several: false })),
+        );
+      }),
+      { numRuns: 5_000 },
+    );
+    expect(plain).toBeGreaterThan(200);
   });
 });
 
