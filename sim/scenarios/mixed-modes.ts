@@ -96,7 +96,7 @@ function twoExact(name: string, question: string, given: Partial<Scenario>): Sce
     question,
     durationUs: 20 * SECOND,
     limits: [
-      limitOf({ name: "tight", rate: 500, mode: "exact", fallback: CLOSED }),
+      limitOf({ name: "tight", rate: 300, mode: "exact", fallback: CLOSED }),
       limitOf({ name: "loose", rate: 1000, mode: "exact", fallback: CLOSED }),
     ],
     workload: traffic("600/s of both, 900/s of the loose one alone", [

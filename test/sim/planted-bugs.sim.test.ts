@@ -5,10 +5,8 @@
  */
 import { describe, expect, test } from "vitest";
 import { aliquotScheme } from "../../sim/aliquot-scheme.ts";
-import { judge } from "../../sim/job.ts";
-import { scenarioNamed } from "../../sim/scenario-table.ts";
 import type { Scheme } from "../../sim/scheme.ts";
-import { runScenario } from "../../sim/world.ts";
+import { findings } from "./findings.ts";
 import {
   COUNT_LOWERED_AT_ONCE,
   DEFICIT_IN_FRACTIONS,
@@ -24,17 +22,6 @@ import {
   STOCK_NEVER_EXPIRES,
   TIME_MOVES_BACK,
 } from "./planted-bugs.ts";
-
-/** Broken laws by name, then failed promises. */
-async function findings(scenario: string, scheme: Scheme, seed: number): Promise<string[]> {
-  const chosen = scenarioNamed(scenario);
-  const result = await runScenario(chosen, scheme, seed);
-  const laws = result.violations.map((violation) => violation.invariant);
-  const promises = judge(chosen, result)
-    .filter((verdict) => !verdict.passed)
-    .map((verdict) => verdict.promise);
-  return [...new Set([...laws, ...promises])];
-}
 
 const PLANTED: readonly (readonly [Scheme, string, string])[] = [
   [LEDGER_DROPPED, "steady-10x", "I3"],
