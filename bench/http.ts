@@ -19,7 +19,8 @@ import { type Address, askOnce, ClosedLoop, type LoadOrder } from "./closed-loop
 export interface HttpCase {
   readonly store: "embedded" | "redis";
   readonly transport: "unix" | "tcp";
-  readonly method: "POST" | "GET";
+  /** `batch`: POST of `BATCH_CHECKS` independent checks. */
+  readonly method: "POST" | "GET" | "batch";
 }
 
 export interface ServerRounds {
@@ -39,10 +40,14 @@ export interface HttpRounds {
 export const HTTP_CASES: readonly HttpCase[] = [
   { store: "embedded", transport: "unix", method: "POST" },
   { store: "embedded", transport: "unix", method: "GET" },
+  { store: "embedded", transport: "unix", method: "batch" },
   { store: "embedded", transport: "tcp", method: "POST" },
   { store: "embedded", transport: "tcp", method: "GET" },
   { store: "redis", transport: "unix", method: "POST" },
 ];
+
+/** Checks of one batch. */
+export const BATCH_CHECKS = 100;
 
 const SIDECAR = fileURLToPath(new URL("../src/main.js", import.meta.url));
 const CONNECTIONS = 128;
@@ -188,16 +193,25 @@ async function untilAnswered(
 
 function requestsOf({ method }: HttpCase): string[] {
   return Array.from({ length: KEYS }, (_, index) => {
-    const key = `user-${index}`;
     if (method === "GET") {
-      return `GET /v1/check?limit=bench&key=${key} HTTP/1.1\r\nHost: aliquot\r\n\r\n`;
+      return `GET /v1/check?limit=bench&key=user-${index} HTTP/1.1\r\nHost: aliquot\r\n\r\n`;
     }
-    const body = JSON.stringify({ limit: "bench", key, cost: 1 });
-    return (
-      "POST /v1/check HTTP/1.1\r\nHost: aliquot\r\nContent-Type: application/json\r\n" +
-      `Content-Length: ${body.length}\r\n\r\n${body}`
-    );
+    if (method === "POST") return postOf("/v1/check", checkOf(index));
+    const requests = Array.from({ length: BATCH_CHECKS }, (__, item) => checkOf(index + item));
+    return postOf("/v1/check/batch", { requests });
   });
+}
+
+function checkOf(index: number): object {
+  return { limit: "bench", key: `user-${index % KEYS}`, cost: 1 };
+}
+
+function postOf(path: string, body: object): string {
+  const json = JSON.stringify(body);
+  return (
+    `POST ${path} HTTP/1.1\r\nHost: aliquot\r\nContent-Type: application/json\r\n` +
+    `Content-Length: ${json.length}\r\n\r\n${json}`
+  );
 }
 
 /** A limit that is never reached, so that every answer has about the same bytes. */

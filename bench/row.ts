@@ -1,6 +1,6 @@
 /** Rows of the benchmark as they are printed. */
 import type { EngineCase } from "./engine.ts";
-import type { HttpCase, ServerRounds } from "./http.ts";
+import { BATCH_CHECKS, type HttpCase, type ServerRounds } from "./http.ts";
 import { type Spread, spreadOf } from "./rounds.ts";
 
 export interface EngineRow extends EngineCase {
@@ -34,11 +34,17 @@ export function engineLine(row: EngineRow, rows: readonly EngineRow[]): string {
 export function httpLine(row: HttpRow): string {
   const { store, transport, method, ratio, processorRatio, ours, bare } = row;
   return (
-    `  ${method.padEnd(5)}${transport.padEnd(5)}${store.padEnd(9)} ` +
+    `  ${method.padEnd(6)}${transport.padEnd(5)}${store.padEnd(9)} ` +
     `ratio ${ratio.median.toFixed(2)} (${ratio.min.toFixed(2)} to ${ratio.max.toFixed(2)}), ` +
     `by processor time ${processorRatio.toFixed(2)}  ` +
-    `${serverText(ours)} against ${serverText(bare)} bare`
+    `${serverText(ours)} against ${serverText(bare)} bare${checksText(row)}`
   );
+}
+
+function checksText({ method, ours }: HttpRow): string {
+  if (method !== "batch") return "";
+  const perProcessorSecond = Math.round((ours.perProcessorSecond * BATCH_CHECKS) / 1e3);
+  return `; ${perProcessorSecond} k checks per second of processor time`;
 }
 
 function serverText({ perSecond, busy }: ServerRounds): string {
