@@ -33,7 +33,7 @@ export function describeConfig(config: Omit<Config, "hash">): Record<string, unk
     headers: [...config.headers],
     keys_max: config.keysMax,
     log_level: config.logLevel,
-    limits: config.limits.map(describeLimit),
+    ...(config.limits.length > 0 && { limits: config.limits.map(describeLimit) }),
     ...(config.policies.length > 0 && { policies: config.policies.map(describePolicy) }),
     ...(config.envoy && {
       envoy: { domains: [...config.envoy.patterns], on_deny: config.envoy.onDeny },
@@ -70,10 +70,19 @@ function describeRedis(redis: RedisConfig): Record<string, unknown> {
   };
 }
 
+/** The API server is no setting, and it may go by different addresses. */
 function describeMembership(membership: MembershipConfig): Record<string, unknown> {
+  const { source } = membership;
   return {
-    source: membership.source,
-    ...(membership.source === "static" && { pods: membership.pods }),
+    source,
+    ...(source === "static" && { pods: membership.pods }),
+    ...((source === "kubernetes" || source === "dns") && { service: membership.service }),
+    ...(source === "kubernetes" && {
+      ...(membership.namespace !== undefined && { namespace: membership.namespace }),
+      service_account: membership.serviceAccount,
+    }),
+    ...(source === "dns" &&
+      membership.resolver !== undefined && { resolver: formatAddress(membership.resolver) }),
     heartbeat: formatDuration(membership.heartbeatUs),
     timeout: formatDuration(membership.timeoutUs),
   };
