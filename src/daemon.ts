@@ -1,8 +1,8 @@
 /**
  * The running sidecar: the only file that knows all parts, and it only connects them.
  *
- * Checks are answered from the moment a listener is bound; what waits for the first join is only the
- * word of the probes. So no request can be lost to the order of the start.
+ * Checks are answered from the moment a listener is bound; what waits for the first join is only
+ * the word of the probes. So no request can be lost to the order of the start.
  */
 import type { Logger } from "pino";
 import { allLimits, type Config } from "./config/config.ts";
@@ -11,13 +11,13 @@ import { LiveConfig } from "./config/reload.ts";
 import { PodLimiter } from "./core/pod-limiter.ts";
 import { type DurationUs, US_PER_MS, US_PER_SECOND } from "./core/units.ts";
 import { createDescriptorMatcher } from "./envoy/descriptor-tree.ts";
+import { createMembership } from "./membership/create-membership.ts";
 import { newIdentity } from "./membership/identity.ts";
 import type { Membership } from "./membership/membership.ts";
-import { RedisMembership } from "./membership/redis-membership.ts";
-import { StaticMembership } from "./membership/static-membership.ts";
 import { DurationCounts } from "./observe/duration-counts.ts";
 import { createLogger } from "./observe/logger.ts";
 import { createMetrics, transportCounts } from "./observe/metrics.ts";
+import { MembershipSourceLog } from "./observe/source-log.ts";
 import { StoreLog } from "./observe/store-log.ts";
 import { PolicyTable } from "./policy/policy-table.ts";
 import type { Coordinator } from "./ports/coordinator.ts";
@@ -191,7 +191,7 @@ class Run {
       random: this.random,
       onConnection: (change) => {
         if (!change.up) this.connectFailed.set();
-        else if (this.membership instanceof RedisMembership) this.membership.nudge();
+        else this.membership?.nudge();
       },
     });
   }
@@ -226,12 +226,13 @@ class Run {
   }
 
   private createMembership(): Membership | undefined {
-    const { coordinator, loop, random } = this;
+    const { coordinator, loop, random, clock } = this;
     if (coordinator === undefined) return undefined;
     const { membership } = this.config;
-    if (membership.source === "static") return new StaticMembership(membership.pods, loop);
+    const log = new MembershipSourceLog(this.log);
     const largeCosts = (): readonly string[] => loop.largeCosts();
-    return new RedisMembership({ ...membership, coordinator, random, listener: loop, largeCosts });
+    const parts = { coordinator, random, clock, log, listener: loop, largeCosts };
+    return createMembership(membership, { ...membership, ...parts });
   }
 
   private createDoors(): FrontDoors {

@@ -148,8 +148,9 @@ local function strict_from(lost_at)
   return ceil((lost_at + STRICT_HOLD) / limit.tick) * limit.tick
 end
 
--- Starts a key anew. Absent means full; after a loss (`lost_at` above 0) it means a part of the burst
--- and what was refilled since. A strict limit starts with nothing, and refills only after its hold.
+-- Starts a key anew. Absent means full; after a loss (`lost_at` above 0) it means a part of the
+-- burst and what was refilled since. A strict limit starts with nothing, and refills only after
+-- its hold.
 local function fresh_key(now, lost_at)
   local s = state
   local at = floor(now / limit.tick) * limit.tick

@@ -2,9 +2,9 @@
 --
 -- The meta record of a lane: one clock for all calls, and the memory of data losses.
 --
--- Value: 11 doubles. epoch; created; lost_at (0: nothing was lost); offset; last; run (0: not known);
--- moved_at (0: never); members, band, next_band, next_since, which join.lua uses in lane 0 only.
--- Times are us. The record lives for 7 days after a call.
+-- Value: 11 doubles. epoch; created; lost_at (0: nothing was lost); offset; last; run (0: not
+-- known); moved_at (0: never); members, band, next_band, next_since, which join.lua uses in lane
+-- 0 only. Times are us. The record lives for 7 days after a call.
 --
 -- The clock. Redis's clock may step; no key may be refilled for a step, and none may stand still.
 -- corrected time = TIME + offset, and the offset takes up each step: back, seen against the last
@@ -14,10 +14,10 @@
 -- Data loss. A missing meta record and a pod that knows an epoch mean that keys were lost. Absent
 -- keys then start low (key-state.lua). A pod without an epoch is a first start, which is no loss.
 --
--- Failover. The epoch is replicated, so a replica that takes over looks whole and may still lack the
--- last writes. `run` names the server process that the record was written on; another one now means
--- that something may be missing since `moved_at`. Only strict limits act on it: the others repair
--- themselves by what the pods send again.
+-- Failover. The epoch is replicated, so a replica that takes over looks whole and may still lack
+-- the last writes. `run` names the server process that the record was written on; another one now
+-- means that something may be missing since `moved_at`. Only strict limits act on it: the others
+-- repair themselves by what the pods send again.
 local META_FIELDS = 11
 local META_FORMAT = "<ddddddddddd"
 local META_MS = "604800000"

@@ -8,7 +8,8 @@ local TICKET_SPAN = 2000000
 -- Nobody waits for longer; keeps every ticket a number that is exact.
 local TICKET_MAX = 1000000000000000
 
--- floor(x / y) and ceil(x / y) of whole numbers: a quotient next to a whole number is rounded to it.
+-- floor(x / y) and ceil(x / y) of whole numbers: a quotient next to a whole number is rounded to
+-- it.
 local function whole_below(x, y)
   local n = floor(x / y)
   if n * y > x then n = n - 1 end

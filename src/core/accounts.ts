@@ -1,6 +1,6 @@
 /**
- * The account behind one check: which bucket decides it now, and what is done to it: take, undo, note
- * the outcome, charge.
+ * The account behind one check: which bucket decides it now, and what is done to it: take, undo,
+ * note the outcome, charge.
  */
 import { type Book, type BucketTable, DEFICIT_TICKS, FALLBACK, USED_AT } from "./bucket-table.ts";
 import type { Check } from "./decision.ts";

@@ -45,7 +45,7 @@ export const ANSWERED = 128;
 export const CALLING = 256;
 
 const PINNED = IN_FLIGHT | HELD | CALLING;
-const CAPACITY_START = 256;
+const ROWS_START = 256;
 
 export class BucketTable {
   readonly #rowFields: number;
@@ -54,7 +54,7 @@ export class BucketTable {
   readonly #books: (Book | undefined)[] = [];
   readonly #limits: Limit[] = [];
   readonly #keys: string[] = [];
-  #capacity: number;
+  #allocated: number;
   #rows = 0;
   #hand = 0;
   cells: Float64Array;
@@ -66,9 +66,9 @@ export class BucketTable {
     invariant(keysMax >= 1, "a table holds at least one key");
     this.#rowFields = rowFields;
     this.#keysMax = keysMax;
-    this.#capacity = Math.min(CAPACITY_START, keysMax);
-    this.cells = new Float64Array(this.#capacity * rowFields);
-    this.flags = new Uint16Array(this.#capacity);
+    this.#allocated = Math.min(ROWS_START, keysMax);
+    this.cells = new Float64Array(this.#allocated * rowFields);
+    this.flags = new Uint16Array(this.#allocated);
   }
 
   get size(): number {
@@ -161,12 +161,12 @@ export class BucketTable {
 
   #grow(): number {
     invariant(this.#rows < this.#keysMax, "the table is full");
-    if (this.#rows === this.#capacity) {
-      this.#capacity = Math.min(this.#keysMax, this.#capacity * 2);
-      const cells = new Float64Array(this.#capacity * this.#rowFields);
+    if (this.#rows === this.#allocated) {
+      this.#allocated = Math.min(this.#keysMax, this.#allocated * 2);
+      const cells = new Float64Array(this.#allocated * this.#rowFields);
       cells.set(this.cells);
       this.cells = cells;
-      const flags = new Uint16Array(this.#capacity);
+      const flags = new Uint16Array(this.#allocated);
       flags.set(this.flags);
       this.flags = flags;
     }

@@ -1,6 +1,6 @@
 /**
- * Where checks are decided: takes from all accounts of a check or from none, holds the check when the
- * store could change the answer, and words the decisions.
+ * Where checks are decided: takes from all accounts of a check or from none, holds the check when
+ * the store could change the answer, and words the decisions.
  */
 import type { Accounts } from "./accounts.ts";
 import type { Books } from "./books.ts";

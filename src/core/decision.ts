@@ -10,7 +10,9 @@ export interface Check {
   readonly cost: Tokens;
 }
 
-/** `local`: decided in the pod; `store`: by a reply of the store; `fallback`: store out of reach. */
+/**
+ * `local`: decided in the pod; `store`: by a reply of the store; `fallback`: store out of reach.
+ */
 export type Source = "local" | "store" | "fallback";
 
 /**
@@ -18,8 +20,8 @@ export type Source = "local" | "store" | "fallback";
  *
  * `limit_exceeded`: not now, but after `retryAfterUs`. `cost_exceeds_burst`: never, the bucket
  * cannot hold that many tokens. `store_unavailable`: the limit is `closed` and the store is away.
- * `store_timeout`: the store had to be asked and did not answer in time. `store_overloaded`: too many
- * checks wait for it already.
+ * `store_timeout`: the store had to be asked and did not answer in time. `store_overloaded`: too
+ * many checks wait for it already.
  */
 export type DenyReason =
   | "limit_exceeded"
@@ -39,7 +41,9 @@ export interface Decision {
   readonly remaining: Tokens;
   /** Time until the bucket is full. */
   readonly resetAfterUs: DurationUs;
-  /** 0 when allowed; the shortest wait after which the same check could pass; Infinity for never. */
+  /**
+   * 0 when allowed; the shortest wait after which the same check could pass; Infinity for never.
+   */
   readonly retryAfterUs: DurationUs;
   readonly source: Source;
   /** The fallback was active for this limit. */

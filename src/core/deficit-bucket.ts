@@ -32,8 +32,8 @@ export function covers(shape: BucketShape, deficit: number, cost: Tokens): boole
 }
 
 /**
- * The deficit after spending (or, when negative, returning) tokens, never fuller than full and never
- * deeper than `maxDebt`.
+ * The deficit after spending (or, when negative, returning) tokens, never fuller than full and
+ * never deeper than `maxDebt`.
  */
 export function charged(shape: BucketShape, deficit: number, tokens: Tokens): number {
   const deepest = (shape.burst + shape.maxDebt) * shape.period;

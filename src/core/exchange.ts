@@ -18,7 +18,9 @@ export const ENTRY = {
   /** Reconcile interval in seconds. */
   intervalSeconds: 4,
   maxDebt: 5,
-  /** Part of the burst that idle pods may hold between them, tokens: cold part of b over all pods. */
+  /**
+   * Part of the burst that idle pods may hold between them, tokens: cold part of b over all pods.
+   */
   cold: 6,
   /** Part of the burst that an absent key starts with after a data loss, 0 to 1. */
   lost: 7,
@@ -124,15 +126,17 @@ export interface Roster {
   readonly pods: Tokens;
   /** Pods among them that have been silent for longer than a late heartbeat explains. */
   readonly silent: number;
-  /** Smallest power of two that is not below the pods; it rises at once and falls after a minute. */
+  /**
+   * Smallest power of two that is not below the pods; it rises at once and falls after a minute.
+   */
   readonly band: number;
   /** Names of limits for which some pod lately saw a cost that is a large part of the burst. */
   readonly largeCosts: readonly string[];
 }
 
 /**
- * The group of a key: FNV-1a over its UTF-16 code units, folded. All pods must agree on it, so it is
- * part of the store's layout.
+ * The group of a key: FNV-1a over its UTF-16 code units, folded. All pods must agree on it, so it
+ * is part of the store's layout.
  */
 export function groupOfKey(key: string): number {
   let hash = 0x811c9dc5;

@@ -115,7 +115,9 @@ export class FallbackBuckets {
     cells[at + UNREPORTED] = unreported - forgiven;
   }
 
-  /** Puts the bucket under the changed limit, level scaled; the row's limit is still the old one. */
+  /**
+   * Puts the bucket under the changed limit, level scaled; the row's limit is still the old one.
+   */
   relimit(slot: number, to: Limit, now: InstantUs): void {
     const usedAt = this.#table.cells[this.#table.at(slot) + USED_AT] as number;
     this.touch(slot, now);

@@ -1,8 +1,8 @@
 /**
- * What a pod does alone: a bucket of its part of a stricter limit. With margin m and n pods assumed,
- * every pod refills m*r/n into a bucket of m*b/n, so the fleet admits at most m*r as long as there
- * are no more than n pods. Nothing is refilled by the switch itself: the bucket starts from what
- * the pod still held.
+ * What a pod does alone: a bucket of its part of a stricter limit. With margin m and n pods
+ * assumed, every pod refills m*r/n into a bucket of m*b/n, so the fleet admits at most m*r as
+ * long as there are no more than n pods. Nothing is refilled by the switch itself: the bucket
+ * starts from what the pod still held.
  */
 import { type BucketShape, fitShape, type Limit } from "./limit.ts";
 import { type DurationUs, type Tokens, US_PER_SECOND } from "./units.ts";
@@ -10,7 +10,9 @@ import { type DurationUs, type Tokens, US_PER_SECOND } from "./units.ts";
 /** A margin is kept in whole thousandths, so that rates stay whole numbers. */
 const MARGIN_UNITS = 1_000;
 
-/** The bucket of one pod out of `pods`; always at least one token deep, or it would admit nothing. */
+/**
+ * The bucket of one pod out of `pods`; always at least one token deep, or it would admit nothing.
+ */
 export function fallbackShape(limit: Limit, pods: number): BucketShape {
   const margin = Math.max(1, Math.floor(limit.fallback.margin * MARGIN_UNITS));
   const burst = Math.max(1, Math.floor((limit.burst * margin) / (MARGIN_UNITS * pods)));

@@ -1,8 +1,8 @@
 /**
  * How many pods to count on.
  *
- * Two sources tell: heartbeats in the store, and, where there is one, a listing that does not depend
- * on the store (Kubernetes, DNS). The larger one counts.
+ * Two sources tell: heartbeats in the store, and, where there is one, a listing that does not
+ * depend on the store (Kubernetes, DNS). The larger one counts.
  *
  * For shares the count goes up at once and down late: a pod that looks dead may be alive behind a
  * broken link, so the largest count of the last `HOLD_US` holds. For heartbeats that is connected
@@ -57,8 +57,9 @@ export class FleetSize {
   /**
    * The fleet was counted by its heartbeats.
    *
-   * @param silent - Pods among them that the store has not heard for a while: crashed, or cut off and
-   *   living on their fallback. A listing knows better which of the two; then it is not looked at.
+   * @param silent - Pods among them that the store has not heard for a while: crashed, or cut off
+   *   and living on their fallback. A listing knows better which of the two; then it is not
+   *   looked at.
    */
   counted(now: InstantUs, pods: number, silent: number): void {
     const count = Math.max(1, Math.floor(pods));
@@ -85,8 +86,9 @@ export class FleetSize {
   /**
    * A source that does not depend on the store lists so many pods.
    *
-   * @param pods - Undefined when the source has been out of reach for a while: its last number still
-   *   counts for the size of the fleet, but no longer tells a pod that is cut off from one that died.
+   * @param pods - Undefined when the source has been out of reach for a while: its last number
+   *   still counts for the size of the fleet, but no longer tells a pod that is cut off from one
+   *   that died.
    */
   listed(now: InstantUs, pods: number | undefined): void {
     this.#listingHolds = pods !== undefined;
@@ -109,8 +111,8 @@ export class FleetSize {
   }
 
   /**
-   * Part of the refill that the connected pods must leave to those that are cut off, so that the fleet
-   * as a whole keeps the limit: margin * silent / pods. None shortly after this pod's own
+   * Part of the refill that the connected pods must leave to those that are cut off, so that the
+   * fleet as a whole keeps the limit: margin * silent / pods. None shortly after this pod's own
    * connection came back, when the others may look silent only because all were.
    */
   hold(now: InstantUs, margin: number): number {
@@ -119,7 +121,9 @@ export class FleetSize {
     return Math.min(HOLD_MAX, (margin * Math.min(this.#silent, pods - 1)) / pods);
   }
 
-  /** A pod that is listed and not heard is cut off and spends its fallback; one that died is not. */
+  /**
+   * A pod that is listed and not heard is cut off and spends its fallback; one that died is not.
+   */
   #silentOf(counted: number, silent: number): number {
     if (!this.#listingHolds) return silent;
     const surelyListed = -(this.#leastListed.most ?? 0);

@@ -4,7 +4,7 @@
  * the decision timeout.
  */
 import type { Check } from "./decision.ts";
-import type { LeaseSpend } from "./lease-account.ts";
+import type { LeaseSpend } from "./lease-purse.ts";
 import type { InstantUs, Tokens } from "./units.ts";
 
 /** Most checks held at once; beyond it a check is decided by what the pod has. */

@@ -1,4 +1,7 @@
-/** What is done to rows besides deciding: forgetting idle ones, following a changed limit, counting. */
+/**
+ * What is done to rows besides deciding: forgetting idle ones, following a changed limit,
+ * counting.
+ */
 import {
   type Book,
   type BucketTable,

@@ -1,6 +1,6 @@
 /**
- * Hybrid mode, the pod's side of a reconcile: what a row tells the store, and what the store's reply
- * makes of the row. The store's side is `lua/reconcile.lua`.
+ * Hybrid mode, the pod's side of a reconcile: what a row tells the store, and what the store's
+ * reply makes of the row. The store's side is `lua/reconcile.lua`.
  */
 import { ANSWERED, type BucketTable, DENIED } from "./bucket-table.ts";
 import { ENTRY, ENTRY_FIELDS, REPLY } from "./exchange.ts";
@@ -185,8 +185,8 @@ function writeReport(
   out[base + ENTRY.demand] = cells[at + DEMAND] as number;
   out[base + ENTRY.elapsedSeconds] =
     Math.max(0, now - (cells[at + CUT_AT] as number)) / US_PER_SECOND;
-  // What is taken back from no slot lapses there by itself; from a wrong one it would hide the stock
-  // of other pods.
+  // What is taken back from no slot lapses there by itself; from a wrong one it would hide the
+  // stock of other pods.
   out[base + ENTRY.registered] =
     cells[at + REGISTERED] === 1
       ? (cells[at + SPENT] as number) +

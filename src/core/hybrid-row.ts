@@ -49,8 +49,8 @@ export const FALLBACK_PODS = 29;
 /** The lane of the key's group. */
 export const LANE = 30;
 /**
- * 1 when the stock that is held stands in the ledger slot of `REPLIED_AT`. After a repeated reply it
- * does not: the store registered it at a time that the pod was never told.
+ * 1 when the stock that is held stands in the ledger slot of `REPLIED_AT`. After a repeated reply
+ * it does not: the store registered it at a time that the pod was never told.
  */
 export const REGISTERED = 31;
 export const HYBRID_ROW = 32;

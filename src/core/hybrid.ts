@@ -126,8 +126,8 @@ export class HybridBuckets {
   }
 
   /**
-   * Spends a cost that is covered, flow first; stock leaves in whole tokens only, so that the ledger
-   * stays in whole tokens.
+   * Spends a cost that is covered, flow first; stock leaves in whole tokens only, so that the
+   * ledger stays in whole tokens.
    *
    * @returns The tokens taken from stock, for `untake`.
    */
@@ -218,8 +218,8 @@ export class HybridBuckets {
   }
 
   /**
-   * An estimate of the wait after which the same cost could pass: when flow alone covers it, or when
-   * the store could be asked with success, whichever comes first.
+   * An estimate of the wait after which the same cost could pass: when flow alone covers it, or
+   * when the store could be asked with success, whichever comes first.
    */
   retryAfter(slot: number, limit: Limit, cost: Tokens, now: InstantUs): DurationUs {
     const { cells } = this.#table;

@@ -2,9 +2,9 @@
  * What a lane has reported lately, to repair a failover.
  *
  * Replication to a replica is a prefix of the writes: after a failover the keys and the sequence
- * record regress together. The reply then names an older batch as the last one applied, and what was
- * acknowledged since is reported again. After a data loss nothing is: a key that starts anew already
- * starts below full.
+ * record regress together. The reply then names an older batch as the last one applied, and what
+ * was acknowledged since is reported again. After a data loss nothing is: a key that starts anew
+ * already starts below full.
  */
 import { ENTRY, ENTRY_FIELDS } from "./exchange.ts";
 import type { CutBatch } from "./lane.ts";
@@ -44,8 +44,8 @@ export class Journal {
   }
 
   /**
-   * Takes what the store has forgotten: everything acknowledged after the batch that it names as the
-   * last one applied.
+   * Takes what the store has forgotten: everything acknowledged after the batch that it names as
+   * the last one applied.
    *
    * @returns One report per limit and key.
    */

@@ -1,9 +1,9 @@
 /**
  * A lane: one sequence of batches to the store, of which at most one is unanswered.
  *
- * A batch that brought no reply may or may not have been applied, so the same entries go again under
- * the same number until a reply comes; what was consumed meanwhile waits for the next number. The
- * store applies a number once. That is what makes reports exactly-once.
+ * A batch that brought no reply may or may not have been applied, so the same entries go again
+ * under the same number until a reply comes; what was consumed meanwhile waits for the next
+ * number. The store applies a number once. That is what makes reports exactly-once.
  *
  * The lane is also where the pod learns whether the store can be reached: by how long its oldest
  * batch has been unanswered, not by how long ago a key was reconciled (an idle key has no news and

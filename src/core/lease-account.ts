@@ -2,19 +2,22 @@
  * Leased mode, one key of one pod: tokens that the store has handed out beforehand.
  *
  * The store never has more tokens out than the bucket lacks, and a lease is void before the store
- * forgets it, so no span of time sees more than burst plus refill: over-admission is zero. The price
- * is that a pod whose lease is short must ask, and that tokens of a crashed pod are lost until their
- * lease slot ends.
+ * forgets it, so no span of time sees more than burst plus refill: over-admission is zero. The
+ * price is that a pod whose lease is short must ask, and that tokens of a crashed pod are lost
+ * until their lease slot ends.
  *
- * A lease belongs to a slot of the store's time; what is spent of it and what is given back are told
- * by slot. Instants are this pod's monotonic time unless they are said to be the store's.
+ * A lease belongs to a slot of the store's time; what is spent of it and what is given back are
+ * told by slot. Instants are this pod's monotonic time unless they are said to be the store's.
  */
 
+import { LeasePurse } from "./lease-purse.ts";
 import type { Limit } from "./limit.ts";
 import { LEASE, LEASE_REPLY, LEASE_US } from "./store-call.ts";
 import { type DurationUs, type InstantUs, type Tokens, US_PER_MS, US_PER_SECOND } from "./units.ts";
 
-/** A lease is used for this part of its life, counted from before it was asked for: clocks drift. */
+/**
+ * A lease is used for this part of its life, counted from before it was asked for: clocks drift.
+ */
 const USABLE_PART = 0.9;
 /** Unused for this part of a lease, it is given back. */
 const IDLE_PART = 0.7;
@@ -25,19 +28,6 @@ const RENEW_GAP_US = 10 * US_PER_MS;
 const CYCLE_MIN_US = 10 * US_PER_MS;
 /** Costs above this part of the burst do not enter the rate: refused, they would be prefetched. */
 const LARGE_PART = 1 / 16;
-/** Leases held at once: one per slot, and slots end. */
-const LEASES_MAX = 8;
-
-interface Lease {
-  readonly slot: number;
-  readonly deadline: InstantUs;
-  tokens: Tokens;
-}
-
-/** Tokens taken out of leases for one check, so that they can be put back. */
-export interface LeaseSpend {
-  readonly parts: readonly { readonly slot: number; readonly tokens: Tokens }[];
-}
 
 /** What a reply said about scarcity. */
 interface Block {
@@ -53,9 +43,7 @@ export interface LeaseTerms {
 }
 
 export class LeaseAccount {
-  #leases: Lease[] = [];
-  readonly #spent = new Map<number, Tokens>();
-  readonly #returned = new Map<number, Tokens>();
+  readonly purse: LeasePurse = new LeasePurse();
   #rate = 0;
   #rateAt: InstantUs = 0;
   #demand = 0;
@@ -74,47 +62,10 @@ export class LeaseAccount {
     this.#rateAt = now;
   }
 
-  /** Tokens that can be spent at `now`. */
-  have(now: InstantUs): Tokens {
-    this.#expire(now);
-    return this.#leases.reduce((sum, { tokens }) => sum + tokens, 0);
-  }
-
-  /** Spends a cost that `have` covers, from the lease that ends first. */
-  spend(cost: Tokens): LeaseSpend {
-    const parts: { slot: number; tokens: Tokens }[] = [];
-    let left = cost;
-    for (const lease of this.#leases) {
-      const tokens = Math.min(left, lease.tokens);
-      if (tokens === 0) continue;
-      lease.tokens -= tokens;
-      left -= tokens;
-      add(this.#spent, lease.slot, tokens);
-      parts.push({ slot: lease.slot, tokens });
-      if (left === 0) break;
-    }
-    return { parts };
-  }
-
-  /**
-   * Puts tokens back that were spent for a check which another limit denied. What the store was told
-   * to be spent meanwhile stays spent: it has refilled in place of these tokens.
-   */
-  unspend(spend: LeaseSpend): void {
-    for (const { slot, tokens } of spend.parts) {
-      const untold = Math.min(tokens, this.#spent.get(slot) ?? 0);
-      if (untold === 0) continue;
-      add(this.#spent, slot, -untold);
-      const lease = this.#leases.find((held) => held.slot === slot);
-      if (lease === undefined) add(this.#returned, slot, untold);
-      else lease.tokens += untold;
-    }
-  }
-
   /** Spends what there is of a cost that was admitted elsewhere. @returns What there was not. */
   spendAny(cost: Tokens, now: InstantUs): Tokens {
-    const covered = Math.min(cost, this.have(now));
-    if (covered > 0) this.spend(covered);
+    const covered = Math.min(cost, this.purse.have(now));
+    if (covered > 0) this.purse.spend(covered);
     return cost - covered;
   }
 
@@ -138,7 +89,7 @@ export class LeaseAccount {
     const { now } = terms;
     if (this.isOpen(now) || now < this.#renewAt) return false;
     const target = this.#target(limit, terms);
-    const have = this.have(now);
+    const have = this.purse.have(now);
     return target === 1 ? have === 0 : have < RENEW_PART * target;
   }
 
@@ -158,7 +109,7 @@ export class LeaseAccount {
   waitBeforeAsking(limit: Limit, cost: Tokens, now: InstantUs): DurationUs {
     if (this.#block !== undefined) {
       const { sentAt, level, until } = this.#block;
-      const grown = level + (limit.rate * (now - sentAt)) / US_PER_SECOND + this.have(now);
+      const grown = level + (limit.rate * (now - sentAt)) / US_PER_SECOND + this.purse.have(now);
       if (cost > grown) return Math.ceil(((cost - grown) / limit.rate) * US_PER_SECOND);
       if (now < until) return until - now;
     }
@@ -167,28 +118,17 @@ export class LeaseAccount {
 
   /** The level of the key as this pod believes it, what it holds included. */
   estimate(limit: Limit, now: InstantUs): number {
-    if (this.#block === undefined) return this.#lastLevel(limit, now) + this.have(now);
+    if (this.#block === undefined) return this.#lastLevel(limit, now) + this.purse.have(now);
     const { level, sentAt } = this.#block;
-    return level + (limit.rate * (now - sentAt)) / US_PER_SECOND + this.have(now);
+    return level + (limit.rate * (now - sentAt)) / US_PER_SECOND + this.purse.have(now);
   }
 
   /** Something to tell: tokens to give back, or enough spent to matter to the level. */
   hasReport(limit: Limit, terms: LeaseTerms): boolean {
     const { now, pods } = terms;
-    this.#expire(now);
-    if (now - this.#usedAt > IDLE_PART * LEASE_US) this.returnAll();
-    return sum(this.#returned) > 0 || sum(this.#spent) > limit.burst / (4 * pods);
-  }
-
-  /** Holds or owes anything that a call could still tell. */
-  get isIdle(): boolean {
-    return this.#leases.length === 0 && this.#spent.size === 0 && this.#returned.size === 0;
-  }
-
-  /** Gives everything back with the next call. */
-  returnAll(): void {
-    for (const { slot, tokens } of this.#leases) add(this.#returned, slot, tokens);
-    this.#leases = [];
+    this.purse.expire(now);
+    if (now - this.#usedAt > IDLE_PART * LEASE_US) this.purse.returnAll();
+    return this.purse.returned > 0 || this.purse.spent > limit.burst / (4 * pods);
   }
 
   /**
@@ -206,12 +146,12 @@ export class LeaseAccount {
     decisionTimeoutUs: DurationUs,
   ): { fields: Map<number, number>; reports: [number, Tokens, Tokens][] } {
     const { now } = terms;
-    let have = this.have(now);
+    let have = this.purse.have(now);
     const total = waiting.reduce((all, cost) => all + cost, 0);
     const unit = waiting.length === 0 ? 0 : Math.min(...waiting);
     if (unit > have && have > 0) {
       // Nobody hoards what is too little for the next check.
-      this.returnAll();
+      this.purse.returnAll();
       have = 0;
     }
     const need = isReport ? 0 : Math.min(limit.burst, Math.max(0, total - have));
@@ -229,14 +169,7 @@ export class LeaseAccount {
       [LEASE.cycleSeconds, cycleUs / US_PER_SECOND],
       [LEASE.low, (limit.rate * cycleUs) / US_PER_SECOND + 1],
     ]);
-    const slots = new Set([...this.#spent.keys(), ...this.#returned.keys()]);
-    const reports = [...slots].map((slot): [number, Tokens, Tokens] => [
-      slot,
-      this.#spent.get(slot) ?? 0,
-      this.#returned.get(slot) ?? 0,
-    ]);
-    this.#spent.clear();
-    this.#returned.clear();
+    const reports = this.purse.takeReports();
     this.#demand = 0;
     this.#calledAt = now;
     if (!isReport) {
@@ -259,7 +192,7 @@ export class LeaseAccount {
     const retryAt = entries[base + LEASE_REPLY.retryAt] as number;
     this.#ownDemand = entries[base + LEASE_REPLY.ownDemand] as number;
     this.#repliedAt = storeNow;
-    if (granted > 0) this.#hold(slot, granted, sentAt + USABLE_PART * LEASE_US, now);
+    if (granted > 0) this.purse.add(slot, granted, sentAt + USABLE_PART * LEASE_US, now);
     if (when.isReport) return Number.POSITIVE_INFINITY;
     this.#openUntil = Number.NEGATIVE_INFINITY;
     if (retryAt > 0) {
@@ -286,25 +219,6 @@ export class LeaseAccount {
     return this.#known.level + (limit.rate * (now - this.#known.at)) / US_PER_SECOND;
   }
 
-  #hold(slot: number, tokens: Tokens, deadline: InstantUs, now: InstantUs): void {
-    const held = this.#leases.find((lease) => lease.slot === slot);
-    if (deadline <= now || this.#leases.length >= LEASES_MAX) add(this.#returned, slot, tokens);
-    else if (held !== undefined && held.deadline <= deadline) held.tokens += tokens;
-    else {
-      this.#leases.push({ slot, deadline, tokens });
-      this.#leases.sort((a, b) => a.deadline - b.deadline);
-    }
-  }
-
-  #expire(now: InstantUs): void {
-    let first = this.#leases[0];
-    while (first !== undefined && (first.deadline <= now || first.tokens === 0)) {
-      if (first.tokens > 0) add(this.#returned, first.slot, first.tokens);
-      this.#leases.shift();
-      first = this.#leases[0];
-    }
-  }
-
   /** Tokens to hold: enough for the time until the next renewal, none for a trickle. */
   #target(limit: Limit, terms: LeaseTerms): Tokens {
     const rate = this.rate(terms.now);
@@ -326,16 +240,4 @@ export class LeaseAccount {
   #elapsedSeconds(now: InstantUs): number {
     return Number.isNaN(this.#calledAt) ? -1 : Math.max(0, now - this.#calledAt) / US_PER_SECOND;
   }
-}
-
-function add(to: Map<number, Tokens>, slot: number, tokens: Tokens): void {
-  const sum = (to.get(slot) ?? 0) + tokens;
-  if (sum === 0) to.delete(slot);
-  else to.set(slot, sum);
-}
-
-function sum(of: ReadonlyMap<number, Tokens>): Tokens {
-  let total = 0;
-  for (const tokens of of.values()) total += tokens;
-  return total;
 }

@@ -166,8 +166,8 @@ export function fitShape(
 }
 
 /**
- * Part of the burst that a key starts with after the store lost its data; a strict limit starts with
- * nothing.
+ * Part of the burst that a key starts with after the store lost its data; a strict limit starts
+ * with nothing.
  */
 export function lostPart(limit: Limit): number {
   return limit.isStrict ? 0 : LOST_PART;

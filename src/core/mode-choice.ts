@@ -163,7 +163,9 @@ function leaseTokens(limit: Limit, band: number): number {
   return (limit.rate * LEASE_SPAN_US) / US_PER_SECOND / band;
 }
 
-/** Whether a cost is such a part of the burst that splitting the limit would refuse it too often. */
+/**
+ * Whether a cost is such a part of the burst that splitting the limit would refuse it too often.
+ */
 export function isLargeCost(limit: Limit, cost: Tokens): boolean {
   return cost > 1 && cost > limit.burst * LARGE_COST_PART && cost <= limit.burst;
 }

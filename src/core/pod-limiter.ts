@@ -2,8 +2,8 @@
  * The engine of one pod: decides checks from its own buckets and says what to tell the store.
  *
  * It is synchronous and passive. Every call takes the instant, `tick` takes chance as well, and
- * what should happen outside leaves as values ("exchange this batch"). An adapter performs them: the
- * daemon with timers and Redis, the simulator with its virtual clock and network.
+ * what should happen outside leaves as values ("exchange this batch"). An adapter performs them:
+ * the daemon with timers and Redis, the simulator with its virtual clock and network.
  *
  * The adapter's whole duty:
  *   1. call `decide` for checks, `replied`/`failed` for every exchange that ended, `membershipChanged`
@@ -44,7 +44,9 @@ export interface PodLimiterOptions {
   readonly sole: boolean;
   /** Batch sequences of the coordinator. */
   readonly lanes: number;
-  /** A batch unanswered for longer is sent again; the engine raises it to three mean round trips. */
+  /**
+   * A batch unanswered for longer is sent again; the engine raises it to three mean round trips.
+   */
   readonly commandTimeoutUs: DurationUs;
   /** No check is held for longer. */
   readonly decisionTimeoutUs: DurationUs;
@@ -185,7 +187,8 @@ export class PodLimiter {
   }
 
   /**
-   * A source that does not depend on the store lists the fleet's pods, also while the store is away.
+   * A source that does not depend on the store lists the fleet's pods, also while the store is
+   * away.
    *
    * @param pods - Undefined when the source has been out of reach for a while.
    */

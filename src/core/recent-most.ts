@@ -1,7 +1,10 @@
 /** The largest of the numbers that held at some instant of the last span of time. */
 import type { DurationUs, InstantUs } from "./units.ts";
 
-/** Changes remembered at once; beyond it the two oldest count as one, held for as long as the later. */
+/**
+ * Changes remembered at once; beyond it the two oldest count as one, held for as long as the
+ * later.
+ */
 const NOTED_MAX = 256;
 
 interface Noted {

@@ -3,13 +3,13 @@
  *
  * A check stands on one of these footings. `sole`: no store, an ideal bucket. `hybrid`: flow and
  * stock of this pod. `leased`: tokens handed to this pod beforehand. `exact`: the store decides.
- * `fallback`: the store is out of reach and the limit is decided locally, more
- * strictly. `open`, `closed`: the same with the limit's other policies. `full`: no row is to be had.
+ * `fallback`: the store is out of reach and the limit is decided locally, more strictly. `open`,
+ * `closed`: the same with the limit's other policies. `full`: no row is to be had.
  */
 import type { Book } from "./bucket-table.ts";
 import type { Check } from "./decision.ts";
 import type { Grant } from "./held-checks.ts";
-import type { LeaseSpend } from "./lease-account.ts";
+import type { LeaseSpend } from "./lease-purse.ts";
 import type { Limit } from "./limit.ts";
 import type { Tokens } from "./units.ts";
 

@@ -2,9 +2,10 @@
  * Calls that decide in the store: `take` (exact mode) spends tokens for single checks, `lease`
  * (leased mode) hands tokens to a pod beforehand.
  *
- * Unlike a batch of reports a call is sent once and never again: a lost take loses its tokens, a lost
- * grant lapses with its lease slot. Entries are doubles in a fixed order, as in `exchange.ts`, but of
- * differing length: each begins with its fixed fields and a count of what follows.
+ * Unlike a batch of reports a call is sent once and never again: a lost take loses its tokens, a
+ * lost grant lapses with its lease slot. Entries are doubles in a fixed order, as in
+ * `exchange.ts`, but of differing length: each begins with its fixed fields and a count of what
+ * follows.
  */
 import type { Limit } from "./limit.ts";
 import type { DurationUs, InstantUs } from "./units.ts";

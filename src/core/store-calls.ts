@@ -7,51 +7,20 @@
  * reply. A lane in doubt holds no check and probes once an interval.
  */
 import { type BucketTable, CALLING } from "./bucket-table.ts";
-import { leaseEntry, type Run, runsOf, takeEntry, takeReplyLength } from "./call-entries.ts";
+import { CallAccounts } from "./call-accounts.ts";
+import { leaseEntry, runsOf, takeEntry } from "./call-entries.ts";
+import { type Asked, CallReplies, type OpenCall } from "./call-replies.ts";
 import type { HeldCheck, HeldChecks } from "./held-checks.ts";
 import type { Lane } from "./lane.ts";
-import { LeaseAccount, type LeaseTerms } from "./lease-account.ts";
-import { type Limit, lostPart } from "./limit.ts";
+import type { LeaseTerms } from "./lease-account.ts";
+import { lostPart } from "./limit.ts";
 import type { RowSchedule } from "./row-schedule.ts";
-import {
-  CALL_ENTRIES_MAX,
-  LEASE_REPLY_FIELDS,
-  type StoreCall,
-  type StoreCallReply,
-  TAKE_REPLY_FIELDS,
-} from "./store-call.ts";
-import { TakeAccount } from "./take-account.ts";
+import { CALL_ENTRIES_MAX, type StoreCall, type StoreCallReply } from "./store-call.ts";
 import type { DurationUs, InstantUs, Tokens } from "./units.ts";
 import { WakeHeap } from "./wake-heap.ts";
 
 /** Calls of one lane that may be unanswered at once: one would cost a second round trip to most. */
 const OPEN_PER_LANE_MAX = 4;
-/** Checks that may wait for calls. */
-const WAITING_MAX = 1_000;
-
-interface Waiting {
-  readonly held: HeldCheck;
-  readonly cost: Tokens;
-}
-
-/** One key's part of a call. */
-interface Asked {
-  readonly slot: number;
-  readonly key: string;
-  readonly limit: Limit;
-  readonly waiting: readonly Waiting[];
-  readonly runs: readonly Run[];
-  readonly isReport: boolean;
-}
-
-interface OpenCall {
-  readonly kind: "take" | "lease";
-  readonly lane: Lane;
-  readonly asked: readonly Asked[];
-  readonly sentAt: InstantUs;
-  /** Counted as lost: it no longer blocks others, but its reply is still used. */
-  isLost: boolean;
-}
 
 export interface StoreCallsParts {
   readonly table: BucketTable;
@@ -65,15 +34,19 @@ export interface StoreCallsParts {
   hold(now: InstantUs): number;
 }
 
+/** Rows of one lane that are to call, by kind. */
+interface CallQueue {
+  readonly take: Set<number>;
+  readonly lease: Set<number>;
+}
+
 export class StoreCalls {
   readonly #parts: StoreCallsParts;
-  readonly #leases = new Map<number, LeaseAccount>();
-  readonly #takes = new Map<number, TakeAccount>();
-  readonly #waiting = new Map<number, Waiting[]>();
-  readonly #queues: readonly { take: Set<number>; lease: Set<number> }[];
+  readonly accounts: CallAccounts = new CallAccounts();
+  readonly #replies: CallReplies;
+  readonly #queues: readonly CallQueue[];
   readonly #open = new Map<number, OpenCall>();
   readonly #tickets = new WakeHeap();
-  #waitingCount = 0;
   #lastId = 0;
   #isEager = false;
   #isLeaving = false;
@@ -81,6 +54,12 @@ export class StoreCalls {
   constructor(parts: StoreCallsParts) {
     this.#parts = parts;
     this.#queues = parts.lanes.map(() => ({ take: new Set(), lease: new Set() }));
+    this.#replies = new CallReplies({
+      ...parts,
+      accounts: this.accounts,
+      tickets: this.#tickets,
+      want: (slot) => this.want(slot),
+    });
   }
 
   get wakeAt(): InstantUs {
@@ -99,32 +78,6 @@ export class StoreCalls {
     return this.#queues.every(({ take, lease }) => take.size === 0 && lease.size === 0);
   }
 
-  get isFull(): boolean {
-    return this.#waitingCount >= WAITING_MAX;
-  }
-
-  isWaitedFor(slot: number): boolean {
-    return this.#waiting.has(slot);
-  }
-
-  lease(slot: number, now: InstantUs): LeaseAccount {
-    let account = this.#leases.get(slot);
-    if (account === undefined) {
-      account = new LeaseAccount(now);
-      this.#leases.set(slot, account);
-    }
-    return account;
-  }
-
-  take(slot: number): TakeAccount {
-    let account = this.#takes.get(slot);
-    if (account === undefined) {
-      account = new TakeAccount();
-      this.#takes.set(slot, account);
-    }
-    return account;
-  }
-
   leaseTerms(slot: number, now: InstantUs): LeaseTerms {
     const { schedule } = this.#parts;
     return { now, pods: this.#parts.pods(), rttUs: schedule.laneOf(slot).rttUs };
@@ -132,10 +85,7 @@ export class StoreCalls {
 
   /** The check waits for a call of this row. */
   await(held: HeldCheck, slot: number, cost: Tokens): void {
-    const queue = this.#waiting.get(slot);
-    this.#waitingCount += 1;
-    if (queue === undefined) this.#waiting.set(slot, [{ held, cost }]);
-    else queue.push({ held, cost });
+    this.accounts.addWaiting(slot, { held, cost });
     this.want(slot);
   }
 
@@ -143,7 +93,7 @@ export class StoreCalls {
   want(slot: number): void {
     const { table, schedule } = this.#parts;
     const lane = schedule.laneOf(slot);
-    const queue = this.#queues[lane.index] as { take: Set<number>; lease: Set<number> };
+    const queue = this.#queues[lane.index] as CallQueue;
     (table.limitOf(slot).mode === "exact" ? queue.take : queue.lease).add(slot);
     table.flags[slot] = (table.flags[slot] as number) | CALLING;
     this.#isEager = true;
@@ -151,32 +101,30 @@ export class StoreCalls {
 
   /** Whether leases of this row have something to tell or to keep an eye on. */
   inspect(slot: number, now: InstantUs): boolean {
-    const account = this.#leases.get(slot);
+    const account = this.accounts.leaseIfAny(slot);
     if (account === undefined) return false;
     const { table } = this.#parts;
     if (account.hasReport(table.limitOf(slot), this.leaseTerms(slot, now))) this.want(slot);
-    return !account.isIdle;
+    return !account.purse.isEmpty;
   }
 
   /** From now on no lease is asked for, and all that are held go back. */
   beginLeave(): void {
     this.#isLeaving = true;
-    for (const slot of this.#leases.keys()) this.returnLeases(slot);
+    for (const slot of this.accounts.leased) this.returnLeases(slot);
   }
 
   /** Gives all leases of a row back. */
   returnLeases(slot: number): void {
-    const account = this.#leases.get(slot);
-    if (account === undefined || account.isIdle) return;
-    account.returnAll();
+    const account = this.accounts.leaseIfAny(slot);
+    if (account === undefined || account.purse.isEmpty) return;
+    account.purse.returnAll();
     this.#wantLease(slot);
   }
 
   /** The row is gone or another mode's; what it held lapses with its slots. */
   forget(slot: number): void {
-    this.#leases.delete(slot);
-    this.#takes.delete(slot);
-    this.#dropWaiting(slot);
+    this.accounts.forget(slot);
     for (const { take, lease } of this.#queues) {
       take.delete(slot);
       lease.delete(slot);
@@ -185,18 +133,20 @@ export class StoreCalls {
 
   /** Whether the row has leases out or owes a report of them. */
   holdsLease(slot: number): boolean {
-    return this.#leases.get(slot)?.isIdle === false;
+    return this.accounts.leaseIfAny(slot)?.purse.isEmpty === false;
   }
 
   isCalling(slot: number): boolean {
-    return this.#waiting.has(slot) || ((this.#parts.table.flags[slot] as number) & CALLING) !== 0;
+    return (
+      this.accounts.isWaitedFor(slot) || ((this.#parts.table.flags[slot] as number) & CALLING) !== 0
+    );
   }
 
   /** @returns The calls to send now. */
   tick(now: InstantUs): StoreCall[] {
     this.#noteLost(now);
     for (let slot = this.#tickets.pop(now); slot !== undefined; slot = this.#tickets.pop(now)) {
-      const account = this.#leases.get(slot);
+      const account = this.accounts.leaseIfAny(slot);
       const { table } = this.#parts;
       if (account === undefined || !table.isLive(slot)) continue;
       const terms = this.leaseTerms(slot, now);
@@ -205,7 +155,7 @@ export class StoreCalls {
     this.#isEager = false;
     const calls: StoreCall[] = [];
     for (const lane of this.#parts.lanes) {
-      const queue = this.#queues[lane.index] as { take: Set<number>; lease: Set<number> };
+      const queue = this.#queues[lane.index] as CallQueue;
       let open = this.#openIn(lane);
       for (const kind of ["take", "lease"] as const) {
         while (queue[kind].size > 0 && open < OPEN_PER_LANE_MAX) {
@@ -229,17 +179,8 @@ export class StoreCalls {
     if (call === undefined) return [];
     this.#open.delete(id);
     call.lane.heard(now, call.sentAt, reply.nowUs, reply.epoch);
-    const ready: HeldCheck[] = [];
-    let base = 0;
-    for (const asked of call.asked) {
-      if (call.kind === "take") {
-        this.#applyTake(asked, call, reply, base, now, ready);
-        base += takeReplyLength(asked.runs.length);
-      } else {
-        this.#applyLease(asked, call, reply, base, now, ready);
-        base += LEASE_REPLY_FIELDS;
-      }
-    }
+    const ready = this.#replies.apply(call, reply, now);
+    if (this.#isLeaving) for (const { slot } of call.asked) this.returnLeases(slot);
     this.#isEager = true;
     return ready;
   }
@@ -310,8 +251,8 @@ export class StoreCalls {
 
   #cutTake(slot: number, now: InstantUs, entries: number[]): Asked | undefined {
     const { table } = this.#parts;
-    const waiting = this.#takeWaiting(slot);
-    const account = this.take(slot);
+    const waiting = this.accounts.takeWaiting(slot);
+    const account = this.accounts.take(slot);
     if (waiting.length === 0 && !account.hasGiveBack(now)) return undefined;
     const limit = table.limitOf(slot);
     const runs = runsOf(waiting.map(({ cost }) => cost));
@@ -321,21 +262,21 @@ export class StoreCalls {
 
   #cutLease(slot: number, now: InstantUs, entries: number[]): Asked | undefined {
     const { table, decisionTimeoutUs } = this.#parts;
-    const account = this.#leases.get(slot);
+    const account = this.accounts.leaseIfAny(slot);
     if (account === undefined) return undefined;
     const limit = table.limitOf(slot);
     const terms = this.leaseTerms(slot, now);
-    const waiting = (this.#waiting.get(slot) ?? []).filter(({ held }) => !held.isDone);
+    const waiting = this.accounts.waiting(slot);
     const isCurrent = limit.mode === "leased";
     const mayAsk = isCurrent && !this.#isLeaving;
     const wantsMore = mayAsk && (waiting.length > 0 || account.shouldRenew(limit, terms));
     // One asking call of a key at a time; its reply asks again for whoever still waits.
     if (wantsMore && account.isOpen(now)) return undefined;
-    if (!wantsMore && account.isIdle) return undefined;
+    if (!wantsMore && account.purse.isEmpty) return undefined;
     const costs = waiting.map(({ cost }) => cost);
     const call = { waiting: costs, isReport: !wantsMore, lost: lostPart(limit), decisionTimeoutUs };
     entries.push(...leaseEntry(limit, account, terms, call));
-    if (!isCurrent && account.isIdle) this.#leases.delete(slot);
+    if (!isCurrent && account.purse.isEmpty) this.accounts.dropLease(slot);
     return { slot, key: table.keyOf(slot), limit, waiting, runs: [], isReport: !wantsMore };
   }
 
@@ -359,99 +300,5 @@ export class StoreCalls {
       keys: asked.map(({ key }) => key),
       entries: Float64Array.from(entries),
     };
-  }
-
-  #takeWaiting(slot: number): Waiting[] {
-    const waiting = this.#waiting.get(slot) ?? [];
-    this.#dropWaiting(slot);
-    return waiting.filter(({ held }) => !held.isDone);
-  }
-
-  #dropWaiting(slot: number): void {
-    this.#waitingCount -= this.#waiting.get(slot)?.length ?? 0;
-    this.#waiting.delete(slot);
-  }
-
-  /** Whether the row of a reply is still the one that asked. */
-  #isCurrent(asked: Asked): boolean {
-    const { table } = this.#parts;
-    return (
-      table.isLive(asked.slot) &&
-      table.keyOf(asked.slot) === asked.key &&
-      table.limitOf(asked.slot).name === asked.limit.name
-    );
-  }
-
-  #applyTake(
-    asked: Asked,
-    call: OpenCall,
-    reply: StoreCallReply,
-    base: number,
-    now: InstantUs,
-    ready: HeldCheck[],
-  ): void {
-    const { held } = this.#parts;
-    const isCurrent = this.#isCurrent(asked);
-    const account = isCurrent ? this.take(asked.slot) : new TakeAccount();
-    account.replied(reply.entries, base, { now, sentAt: call.sentAt, storeNow: reply.nowUs });
-    let next = 0;
-    for (const [run, { count }] of asked.runs.entries()) {
-      const admitted = reply.entries[base + TAKE_REPLY_FIELDS + run] as number;
-      for (let i = 0; i < count; i += 1) {
-        const waiting = asked.waiting[next] as Waiting;
-        next += 1;
-        const isAdmitted = i < admitted;
-        if (waiting.held.isDone) {
-          // Too late for its check; the tokens are spent in the store and may serve the next ones.
-          if (isAdmitted) account.addCredit(waiting.cost, call.sentAt);
-          continue;
-        }
-        if (isAdmitted && isCurrent) {
-          const grant = { kind: "take", cost: waiting.cost, takenAt: reply.nowUs } as const;
-          waiting.held.grants.set(asked.slot, grant);
-        }
-        if (held.arrived(waiting.held, asked.slot)) ready.push(waiting.held);
-      }
-    }
-  }
-
-  #applyLease(
-    asked: Asked,
-    call: OpenCall,
-    reply: StoreCallReply,
-    base: number,
-    now: InstantUs,
-    ready: HeldCheck[],
-  ): void {
-    const account = this.#leases.get(asked.slot);
-    if (account === undefined || !this.#isCurrent(asked)) return;
-    const { sentAt } = call;
-    const when = { now, sentAt, storeNow: reply.nowUs, isReport: asked.isReport };
-    const wakeAt = account.replied(reply.entries, base, when);
-    if (wakeAt < Number.POSITIVE_INFINITY) this.#tickets.push(wakeAt, asked.slot);
-    this.#parts.schedule.markDirty(asked.slot, now);
-    if (this.#isLeaving) this.returnLeases(asked.slot);
-    if (!asked.isReport) this.#serve(asked, account, now, ready);
-  }
-
-  /** Serves the checks that wait for a lease, in order; while the key is scarce the rest is denied. */
-  #serve(asked: Asked, account: LeaseAccount, now: InstantUs, ready: HeldCheck[]): void {
-    const { held } = this.#parts;
-    const rest: Waiting[] = [];
-    for (const waiting of this.#takeWaiting(asked.slot)) {
-      const wasAsked = asked.waiting.includes(waiting);
-      if (account.have(now) >= waiting.cost) {
-        const grant = { kind: "lease", spend: account.spend(waiting.cost) } as const;
-        waiting.held.grants.set(asked.slot, grant);
-      } else if (!(account.isBlocked && wasAsked)) {
-        rest.push(waiting);
-        continue;
-      }
-      if (held.arrived(waiting.held, asked.slot)) ready.push(waiting.held);
-    }
-    if (rest.length === 0) return;
-    this.#waiting.set(asked.slot, rest);
-    this.#waitingCount += rest.length;
-    this.want(asked.slot);
   }
 }

@@ -37,12 +37,12 @@ export class StoreDecided {
     if (seat.grant !== undefined) return true;
     if (check.cost === 0) return this.estimate(seat, now) >= 1 && this.#wait(seat, 1, now) === 0;
     if (seat.footing === "leased") {
-      const lease = calls.lease(slot, now);
-      if (!calls.isWaitedFor(slot) && lease.have(now) >= check.cost) {
-        seat.leaseSpend = lease.spend(check.cost);
+      const lease = calls.accounts.lease(slot, now);
+      if (!calls.accounts.isWaitedFor(slot) && lease.purse.have(now) >= check.cost) {
+        seat.leaseSpend = lease.purse.spend(check.cost);
         return true;
       }
-    } else if (calls.take(slot).spendCredit(check.cost, now)) return true;
+    } else if (calls.accounts.take(slot).spendCredit(check.cost, now)) return true;
     if (seat.trouble === "none" && this.#wait(seat, check.cost, now) === 0) {
       seat.trouble = this.#trouble(seat);
     }
@@ -54,8 +54,10 @@ export class StoreDecided {
   undo(seat: Seat, now: InstantUs): void {
     const { calls } = this.#parts;
     if (seat.grant !== undefined || seat.isCharged) return;
-    if (seat.leaseSpend !== undefined) calls.lease(seat.slot, now).unspend(seat.leaseSpend);
-    else if (seat.footing === "exact") calls.take(seat.slot).addCredit(seat.check.cost, now);
+    if (seat.leaseSpend !== undefined)
+      calls.accounts.lease(seat.slot, now).purse.unspend(seat.leaseSpend);
+    else if (seat.footing === "exact")
+      calls.accounts.take(seat.slot).addCredit(seat.check.cost, now);
   }
 
   isWorthAsking(seat: Seat, now: InstantUs): boolean {
@@ -75,7 +77,7 @@ export class StoreDecided {
     if (seat.isCharged) this.#owe(seat.slot, seat.check.cost);
     if (seat.footing !== "leased") return;
     schedule.markDirty(seat.slot, now);
-    const lease = calls.lease(seat.slot, now);
+    const lease = calls.accounts.lease(seat.slot, now);
     const isCalling = calls.isCalling(seat.slot);
     if (
       !isCalling &&
@@ -93,10 +95,10 @@ export class StoreDecided {
   refuse(slot: number, grant: Grant, now: InstantUs): void {
     const { calls } = this.#parts;
     if (grant.kind === "lease") {
-      calls.lease(slot, now).unspend(grant.spend);
+      calls.accounts.lease(slot, now).purse.unspend(grant.spend);
       return;
     }
-    calls.take(slot).giveBack(grant.cost, grant.takenAt, now);
+    calls.accounts.take(slot).giveBack(grant.cost, grant.takenAt, now);
     calls.want(slot);
   }
 
@@ -104,7 +106,9 @@ export class StoreDecided {
   charge(seat: Seat, now: InstantUs): void {
     const { cost } = seat.check;
     const isLease = seat.footing === "leased" && cost > 0;
-    const rest = isLease ? this.#parts.calls.lease(seat.slot, now).spendAny(cost, now) : cost;
+    const rest = isLease
+      ? this.#parts.calls.accounts.lease(seat.slot, now).spendAny(cost, now)
+      : cost;
     if (cost > 0) this.#noteDemand(seat, now);
     this.#owe(seat.slot, rest);
     this.#parts.schedule.markDirty(seat.slot, now);
@@ -126,8 +130,9 @@ export class StoreDecided {
   /** Tokens of the key as this pod believes them, its own included. */
   estimate(seat: Seat, now: InstantUs): number {
     const { calls } = this.#parts;
-    if (seat.footing === "leased") return calls.lease(seat.slot, now).estimate(seat.limit, now);
-    return calls.take(seat.slot).estimate(seat.limit, now);
+    if (seat.footing === "leased")
+      return calls.accounts.lease(seat.slot, now).estimate(seat.limit, now);
+    return calls.accounts.take(seat.slot).estimate(seat.limit, now);
   }
 
   retryAfter(seat: Seat, now: InstantUs): DurationUs {
@@ -140,14 +145,14 @@ export class StoreDecided {
   #wait(seat: Seat, cost: Tokens, now: InstantUs): DurationUs {
     const { calls } = this.#parts;
     if (seat.footing === "leased") {
-      return calls.lease(seat.slot, now).waitBeforeAsking(seat.limit, cost, now);
+      return calls.accounts.lease(seat.slot, now).waitBeforeAsking(seat.limit, cost, now);
     }
-    return calls.take(seat.slot).waitBeforeAsking(seat.limit, cost, now);
+    return calls.accounts.take(seat.slot).waitBeforeAsking(seat.limit, cost, now);
   }
 
   #trouble(seat: Seat): Seat["trouble"] {
     const { calls, schedule } = this.#parts;
-    if (calls.isFull) return "overloaded";
+    if (calls.accounts.isFull) return "overloaded";
     const lane = schedule.laneOf(seat.slot);
     return lane.callsLostSince < Number.POSITIVE_INFINITY ? "timeout" : "none";
   }
@@ -155,8 +160,8 @@ export class StoreDecided {
   #noteDemand(seat: Seat, now: InstantUs): void {
     const { calls } = this.#parts;
     if (seat.footing === "leased") {
-      calls.lease(seat.slot, now).noteDemand(seat.limit, seat.check.cost, now);
-    } else calls.take(seat.slot).noteDemand(seat.check.cost);
+      calls.accounts.lease(seat.slot, now).noteDemand(seat.limit, seat.check.cost, now);
+    } else calls.accounts.take(seat.slot).noteDemand(seat.check.cost);
   }
 
   #owe(slot: number, tokens: Tokens): void {

@@ -1,9 +1,10 @@
 /**
  * What a pod believes of the store, lane by lane.
  *
- * Connected (0): replies come. Doubtful (1): a batch has been unanswered for longer than a slow reply
- * explains; the flow shrinks towards the fallback. Isolated (2): unanswered for a second, or the
- * membership cannot be reached and the lane has heard nothing since; the limit's fallback decides.
+ * Connected (0): replies come. Doubtful (1): a batch has been unanswered for longer than a slow
+ * reply explains; the flow shrinks towards the fallback. Isolated (2): unanswered for a second,
+ * or the membership cannot be reached and the lane has heard nothing since; the limit's fallback
+ * decides.
  */
 import type { FleetSize } from "./fleet-size.ts";
 import { type Lane, STALE_US } from "./lane.ts";
@@ -28,8 +29,9 @@ export class StoreHealth {
   }
 
   /**
-   * Takes note that a tick planned for `plannedAt` runs now. After a stall timers run before replies
-   * that are already there, so an unanswered batch is not held against the store for `graceUs`.
+   * Takes note that a tick planned for `plannedAt` runs now. After a stall timers run before
+   * replies that are already there, so an unanswered batch is not held against the store for
+   * `graceUs`.
    */
   noteTick(plannedAt: InstantUs, now: InstantUs, graceUs: DurationUs): void {
     if (Number.isFinite(plannedAt) && now - plannedAt > STALL_US) this.#judgeFrom = now + graceUs;

@@ -1,6 +1,6 @@
 /**
- * The pod's line to the store: cuts due rows into batches, sends each again until it is answered, and
- * applies the replies. It never admits a token; decisions are made in `pod-limiter.ts`.
+ * The pod's line to the store: cuts due rows into batches, sends each again until it is answered,
+ * and applies the replies. It never admits a token; decisions are made in `pod-limiter.ts`.
  */
 import { BatchCutter } from "./batch-cutter.ts";
 import { type BucketTable, IN_FLIGHT } from "./bucket-table.ts";

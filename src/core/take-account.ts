@@ -2,10 +2,10 @@
  * Exact mode, one key of one pod: every check is decided in the store, several in one call, and a
  * denial is remembered until it could turn out otherwise.
  *
- * A call is never repeated: it may have been applied. Tokens that it took for a check which could not
- * wait any longer are a short credit for the next checks; tokens taken for a check which another
- * limit denied go back at once, with the time they were taken, so that the store can tell whether
- * the bucket has overflowed meanwhile.
+ * A call is never repeated: it may have been applied. Tokens that it took for a check which could
+ * not wait any longer are a short credit for the next checks; tokens taken for a check which
+ * another limit denied go back at once, with the time they were taken, so that the store can tell
+ * whether the bucket has overflowed meanwhile.
  */
 import type { Limit } from "./limit.ts";
 import { TAKE_REPLY } from "./store-call.ts";
@@ -77,8 +77,9 @@ export class TakeAccount {
   }
 
   /**
-   * How long a check of this cost is denied without a call; 0 when it should ask. A cost that cannot
-   * fit yet waits until it can, one that was denied waits for its ticket, a smaller one asks.
+   * How long a check of this cost is denied without a call; 0 when it should ask. A cost that
+   * cannot fit yet waits until it can, one that was denied waits for its ticket, a smaller one
+   * asks.
    */
   waitBeforeAsking(limit: Limit, cost: Tokens, now: InstantUs): DurationUs {
     if (this.#denial === undefined) return 0;
