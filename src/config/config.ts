@@ -65,8 +65,33 @@ export interface MembershipTerms {
   readonly timeoutUs: DurationUs;
 }
 
-export type MembershipConfig = MembershipTerms &
-  ({ readonly source: "redis" } | { readonly source: "static"; readonly pods: number });
+export type MembershipConfig = MembershipTerms & MembershipSource;
+
+export type MembershipSource =
+  | { readonly source: "redis" }
+  | { readonly source: "static"; readonly pods: number }
+  | KubernetesMembership
+  | DnsMembership;
+
+/** The pods behind a Service, by its EndpointSlices, beside the heartbeats. */
+export interface KubernetesMembership {
+  readonly source: "kubernetes";
+  readonly service: string;
+  /** Undefined: as the service account's file tells. */
+  readonly namespace: string | undefined;
+  /** Folder of `ca.crt`, `token` and `namespace`. */
+  readonly serviceAccount: string;
+  /** Undefined outside a cluster. */
+  readonly server: Address | undefined;
+}
+
+/** The pods behind a headless Service, by its addresses in DNS, beside the heartbeats. */
+export interface DnsMembership {
+  readonly source: "dns";
+  readonly service: string;
+  /** Undefined: the servers of resolv.conf. */
+  readonly resolver: Address | undefined;
+}
 
 export interface Config {
   /** The file that this configuration came from, as it was named. */

@@ -36,6 +36,10 @@ export interface FileTls {
 export interface FileMembership {
   readonly source: "redis" | "kubernetes" | "dns" | "static";
   readonly pods?: number | undefined;
+  readonly service?: string | undefined;
+  readonly namespace?: string | undefined;
+  readonly service_account?: string | undefined;
+  readonly resolver?: string | undefined;
   readonly heartbeat: DurationUs;
   readonly timeout: DurationUs;
 }

@@ -9,12 +9,12 @@ import { describeConfig } from "./effective.ts";
 import type { FileShape } from "./file-shape.ts";
 import { Findings } from "./findings.ts";
 import { reportIssues } from "./issues.ts";
-import { reportNotYet } from "./not-yet.ts";
 import type { Problem } from "./problem.ts";
 import { type DomainFile, resolveEnvoy } from "./resolve-envoy.ts";
-import { resolveFleet, resolveMembership, resolvePodId } from "./resolve-fleet.ts";
+import { resolveFleet, resolvePodId } from "./resolve-fleet.ts";
 import { resolveLimits, toFallback } from "./resolve-limits.ts";
 import { resolveListen } from "./resolve-listen.ts";
+import { resolveMembership } from "./resolve-membership.ts";
 import { resolvePolicies } from "./resolve-policies.ts";
 import { resolveRedis } from "./resolve-redis.ts";
 import { salvage } from "./salvage.ts";
@@ -57,7 +57,6 @@ export function loadConfig(sources: Sources): Loaded {
   }
   const whole = fileSchema.safeParse(overlaid.value);
   if (!whole.success) reportIssues(whole.error.issues, [], findings);
-  reportNotYet(findings);
   const config = resolve(sources, findings);
   return findings.problems.length > 0 || config === undefined
     ? { problems: findings.problems }
@@ -77,7 +76,7 @@ function resolve(sources: Sources, findings: Findings): Config | undefined {
   );
   const fleet = resolveFleet(read("fleet"), embedded, findings);
   const membership = then(read("membership"), (section) =>
-    resolveMembership(section, embedded, findings),
+    resolveMembership(section, { embedded, env, configFile: file.path }, findings),
   );
   const headers = then(read("headers"), (shapes) => checkHeaders(shapes, findings));
   const fallback = read("fallback") ?? sections.fallback.parse(undefined);

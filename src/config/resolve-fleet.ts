@@ -1,6 +1,4 @@
-/** Who this pod is, which fleet it belongs to, and how the fleet's pods are counted. */
-import type { MembershipConfig } from "./config.ts";
-import type { FileMembership } from "./file-shape.ts";
+/** Who this pod is and which fleet it belongs to. */
 import type { Findings } from "./findings.ts";
 import type { Environment, Flags } from "./settings.ts";
 
@@ -43,31 +41,4 @@ export function resolvePodId(sources: PodIdSources, findings: Findings): string 
     findings.addForeign(source ?? "host name", "pod id", form, id);
   }
   return id;
-}
-
-export function resolveMembership(
-  file: FileMembership,
-  embedded: boolean,
-  findings: Findings,
-): MembershipConfig {
-  const terms = { heartbeatUs: file.heartbeat, timeoutUs: file.timeout };
-  if (file.timeout < 2 * file.heartbeat) {
-    findings.add(["membership", "timeout"], "must be at least twice membership.heartbeat");
-  }
-  if (file.source !== "static") {
-    if (file.pods !== undefined) {
-      findings.add(["membership", "pods"], "is only for source: static; leave it out");
-    }
-    return { source: "redis", ...terms };
-  }
-  if (embedded) {
-    findings.add(
-      ["membership", "source"],
-      "cannot be static without redis: with the embedded store one pod is the whole fleet",
-    );
-  }
-  if (file.pods === undefined) {
-    findings.add(["membership", "pods"], "is missing; source: static needs the number of pods");
-  }
-  return { source: "static", pods: file.pods ?? 1, ...terms };
 }

@@ -9,6 +9,7 @@ import { envoySchema, grpcSchema } from "./envoy-schema.ts";
 import {
   choiceField,
   durationField,
+  filePathField,
   list,
   listenField,
   map,
@@ -20,6 +21,7 @@ import {
 } from "./fields.ts";
 import type { FileShape } from "./file-shape.ts";
 import { fallbackSchema, limitSchema, PODS_MAX } from "./limit-schema.ts";
+import { namespaceField, resolverField, serviceField } from "./membership-fields.ts";
 import { forwardSchema, POLICIES_MAX, policySchema } from "./policy-schema.ts";
 import { redisSchema } from "./redis-schema.ts";
 
@@ -58,10 +60,34 @@ const listen = map("Listeners.", {
 const membership = map("How the live pods of the fleet are counted.", {
   source: choiceField(["redis", "kubernetes", "dns", "static"])
     .prefault("redis")
-    .meta({ description: "`kubernetes` and `dns` are not yet available." }),
+    .meta({
+      description:
+        "`redis`: by heartbeats in the store. `kubernetes`, `dns`: by these and by a Service, " +
+        "which tells also while the store is away. `static`: as configured.",
+    }),
   pods: wholeNumberField(1, PODS_MAX)
     .optional()
     .meta({ description: "Number of pods, for `source: static` only, and required there." }),
+  service: serviceField().meta({
+    description:
+      "Service that selects exactly the pods of this fleet, for `kubernetes` and `dns`, and " +
+      "required there. For `dns` a headless one, short or with its domains.",
+  }),
+  namespace: namespaceField().meta({
+    description:
+      "Namespace of the Service, for `kubernetes`; default: `POD_NAMESPACE`, else that of the " +
+      "service account.",
+  }),
+  service_account: filePathField()
+    .optional()
+    .meta({
+      description:
+        "Folder with the token of the service account, for `kubernetes`; default: " +
+        "`/var/run/secrets/kubernetes.io/serviceaccount`.",
+    }),
+  resolver: resolverField().meta({
+    description: "DNS server `host:port` to ask, for `dns`; default: as resolv.conf says.",
+  }),
   heartbeat: durationField(100 * US_PER_MS, MINUTE)
     .prefault("1s")
     .meta({ description: "A pod says this often that it is alive." }),

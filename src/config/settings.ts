@@ -99,13 +99,25 @@ export const SETTINGS: readonly Setting[] = [
     flag: "membership-source",
     path: ["membership", "source"],
     kind: "text",
-    help: "how live pods are counted: redis or static",
+    help: "how live pods are counted: redis, kubernetes, dns or static",
   },
   {
     flag: "membership-pods",
     path: ["membership", "pods"],
     kind: "number",
     help: "number of pods, for the static source",
+  },
+  {
+    flag: "membership-service",
+    path: ["membership", "service"],
+    kind: "text",
+    help: "Service whose pods are counted, for kubernetes and dns",
+  },
+  {
+    flag: "membership-namespace",
+    path: ["membership", "namespace"],
+    kind: "text",
+    help: "namespace of that Service",
   },
   { flag: "keys-max", path: ["keys_max"], kind: "number", help: "most keys tracked at once" },
   {

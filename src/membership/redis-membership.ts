@@ -4,7 +4,8 @@
  *
  * One call at a time, one per heartbeat, jittered so that pods started together drift apart. A
  * failure changes nothing about the rhythm: a store that is away is asked once per heartbeat. Who
- * knows that it is back (a connection came up) says so with `nudge`, and the pod is a member at once.
+ * knows that it is back (a connection came up) says so with `nudge`, and the pod is a member at
+ * once.
  */
 import type { Roster } from "../core/exchange.ts";
 import { type DurationUs, US_PER_MS } from "../core/units.ts";
@@ -57,14 +58,18 @@ export class RedisMembership implements Membership {
     this.call = this.beat();
   }
 
-  /** There is reason to believe that the store answers: after a failure the next heartbeat is now. */
+  /**
+   * There is reason to believe that the store answers: after a failure the next heartbeat is now.
+   */
   nudge(): void {
     if (this.stopped || this.waiting !== "after a failure") return;
     clearTimeout(this.timer);
     this.call = this.beat();
   }
 
-  /** @throws {CoordinatorError} When the store did not confirm; it forgets the pod by itself later. */
+  /**
+   * @throws {CoordinatorError} When the store did not confirm; it forgets the pod by itself later.
+   */
   async leave(): Promise<void> {
     this.stopped = true;
     clearTimeout(this.timer);
@@ -73,7 +78,9 @@ export class RedisMembership implements Membership {
     await this.options.coordinator.leave();
   }
 
-  /** One heartbeat; rejects only with what a listener throws, which is a bug and ends the process. */
+  /**
+   * One heartbeat; rejects only with what a listener throws, which is a bug and ends the process.
+   */
   private async beat(): Promise<void> {
     const { coordinator, listener, largeCosts } = this.options;
     this.waiting = "for the store";

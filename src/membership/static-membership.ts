@@ -17,5 +17,7 @@ export class StaticMembership implements Membership {
     this.listener.membershipChanged({ pods: this.pods, silent: 0 });
   }
 
+  nudge(): void {}
+
   async leave(): Promise<void> {}
 }

@@ -59,22 +59,3 @@ describe("a configuration that is refused", () => {
     expect(problem).toMatch(/^a\.yaml:3:1: \["a\\nb\\u001b\[31m"\]: unknown field/);
   });
 });
-
-describe("what is not available yet", () => {
-  it.each([
-    ["membership.source", "membership: { source: kubernetes }"],
-    ["membership.source", "membership: { source: dns }"],
-  ])("is refused, never accepted and ignored: %s (%s)", (field, line) => {
-    expect(problemsOf(minimal(line))).toEqual([
-      expect.stringMatching(`^a.yaml:3:[0-9]+: ${field}: is not yet available`),
-    ]);
-  });
-
-  it("is refused in flags and environment as well", () => {
-    expect(problemsOf(minimal(), { env: { ALIQUOT_MEMBERSHIP_SOURCE: "dns" } })).toEqual([
-      expect.stringMatching(
-        "^environment variable ALIQUOT_MEMBERSHIP_SOURCE: membership.source: is not yet available",
-      ),
-    ]);
-  });
-});

@@ -129,6 +129,59 @@ export const REFUSED_SECTIONS: readonly Refused[] = [
     ["a.yaml:3:21: membership.pods: is only for source: static; leave it out; got 3"],
   ],
   [
+    "a source that lists pods, without a Service and without anybody to share with",
+    minimal("membership: { source: kubernetes }"),
+    [
+      "a.yaml:3:13: membership.service: is missing; " +
+        "source: kubernetes needs the Service that selects the fleet's pods",
+      "a.yaml:3:23: membership.source: cannot be kubernetes without redis: " +
+        'with the embedded store one pod is the whole fleet; got "kubernetes"',
+    ],
+  ],
+  [
+    "where pods are listed, for a source that does not look there",
+    minimal("membership: { service: web, namespace: shop, resolver: '10.0.0.1:53' }"),
+    [
+      "a.yaml:3:24: membership.service: is only for source: kubernetes and dns; leave it out; " +
+        'got "web"',
+      'a.yaml:3:40: membership.namespace: is only for source: kubernetes; leave it out; got "shop"',
+      'a.yaml:3:56: membership.resolver: is only for source: dns; leave it out; got "10.0.0.1:53"',
+    ],
+  ],
+  [
+    "a Service of another namespace, by its whole name",
+    minimal(
+      "fleet: f",
+      "redis: { url: redis://h }",
+      "membership: { source: kubernetes, service: web.shop }",
+    ),
+    [
+      "a.yaml:5:44: membership.service: must be the bare name of a Service for " +
+        'source: kubernetes, such as web; got "web.shop"',
+    ],
+  ],
+  [
+    "a DNS server by its name",
+    minimal(
+      "fleet: f",
+      "redis: { url: redis://h }",
+      "membership: { source: dns, service: web, resolver: 'kube-dns:53' }",
+    ),
+    [
+      "a.yaml:5:52: membership.resolver: must be an IP address and a port above 0; " +
+        'got "kube-dns:53"',
+    ],
+  ],
+  [
+    "names that Kubernetes would not give",
+    minimal("membership: { service: Web_1, namespace: a.b }"),
+    [
+      "a.yaml:3:24: membership.service: must be the name of a Service, such as web, or for dns " +
+        'web.shop.svc.cluster.local; got "Web_1"',
+      'a.yaml:3:42: membership.namespace: must be the name of a namespace, such as shop; got "a.b"',
+    ],
+  ],
+  [
     "header shapes that write the same names",
     minimal("headers: [x-delta, x-epoch]"),
     [

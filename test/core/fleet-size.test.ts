@@ -48,7 +48,7 @@ describe("the size of the fleet with a listing beside the heartbeats", () => {
     expect(sizes()).toEqual([30, 30]);
   });
 
-  it("falls when the fewer pods have been listed for 3.1 s, and for the fallback much later", () => {
+  it("falls when fewer have been listed for 3.1 s, and for the fallback much later", () => {
     beat(1, 3);
     fleet.listed(now, 30);
     beat(10, 3);
@@ -85,7 +85,7 @@ describe("the size of the fleet with a listing beside the heartbeats", () => {
     expect(sizes()).toEqual([8, 8]);
   });
 
-  it("is at least what is assumed before the first heartbeat, and more when more are listed", () => {
+  it("is at least what is assumed before the first heartbeat, or what is listed", () => {
     fleet.listed(now, 7);
     expect(sizes()).toEqual([ASSUMED, ASSUMED]);
     fleet.listed(now, 30);
@@ -173,7 +173,9 @@ describe("what is held back for pods that are cut off", () => {
 });
 
 describe("a fleet that grows while the store is away", () => {
-  /** What 30 isolated pods admit per second of a limit of 1000/s and 10 of burst, 3 old ones first. */
+  /**
+   * What 30 isolated pods admit per second of a limit of 1000/s and 10 of burst, 3 old ones first.
+   */
   const admittedPerSecond = (isListed: boolean): number => {
     const limit = limitOf({ tokens: 1_000, burst: 10 }, { maxPods: 5 });
     const fleet = new VirtualFleet({ limits: [limit], pods: 3 });
