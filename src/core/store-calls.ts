@@ -65,9 +65,7 @@ export class StoreCalls {
   get wakeAt(): InstantUs {
     if (this.#isEager) return Number.NEGATIVE_INFINITY;
     let at = this.#tickets.nextAt;
-    for (const call of this.#open.values()) {
-      if (!call.isLost) at = Math.min(at, this.#patienceEnd(call));
-    }
+    for (const call of this.#open.values()) at = Math.min(at, this.#patienceEnd(call));
     for (const lane of this.#parts.lanes) at = Math.min(at, lane.probeAt);
     return at;
   }
@@ -137,9 +135,7 @@ export class StoreCalls {
   }
 
   isCalling(slot: number): boolean {
-    return (
-      this.accounts.isWaitedFor(slot) || ((this.#parts.table.flags[slot] as number) & CALLING) !== 0
-    );
+    return ((this.#parts.table.flags[slot] as number) & CALLING) !== 0;
   }
 
   /** @returns The calls to send now. */
@@ -187,15 +183,14 @@ export class StoreCalls {
 
   failed(now: InstantUs, id: number): void {
     const call = this.#open.get(id);
-    if (call === undefined) return;
     this.#open.delete(id);
-    if (!call.isLost) this.#doubt(call, now);
+    if (call?.isLost === false) this.#doubt(call, now);
   }
 
   /** Calls older than the command timeout are lost as far as others are concerned. */
   #noteLost(now: InstantUs): void {
     for (const [id, call] of this.#open) {
-      if (!call.isLost && now >= this.#patienceEnd(call)) {
+      if (now >= this.#patienceEnd(call)) {
         call.isLost = true;
         this.#doubt(call, now);
       }
@@ -204,7 +199,9 @@ export class StoreCalls {
     }
   }
 
+  /** When a call counts as lost; never again once it does. */
   #patienceEnd(call: OpenCall): InstantUs {
+    if (call.isLost) return Number.POSITIVE_INFINITY;
     return call.sentAt + call.lane.patienceUs(this.#parts.commandTimeoutUs);
   }
 

@@ -19,18 +19,18 @@ function accountWith(tokens: number): LeaseAccount {
 
 it("a lease is not used after nine tenths of a second from before it was asked for", () => {
   const account = accountWith(10);
-  expect(account.have(0.89 * SECOND)).toBe(10);
-  expect(account.have(0.9 * SECOND)).toBe(0);
+  expect(account.purse.have(0.89 * SECOND)).toBe(10);
+  expect(account.purse.have(0.9 * SECOND)).toBe(0);
 });
 
 it("tokens put back after the store was told of their spending stay spent", () => {
   const account = accountWith(10);
-  const early = account.spend(4);
+  const early = account.purse.spend(4);
   account.cut(limit, terms(10 * MS), [], true, 10 * MS);
-  const late = account.spend(3);
-  account.unspend(early);
-  account.unspend(late);
-  expect(account.have(20 * MS)).toBe(6);
+  const late = account.purse.spend(3);
+  account.purse.unspend(early);
+  account.purse.unspend(late);
+  expect(account.purse.have(20 * MS)).toBe(6);
   const { reports } = account.cut(limit, terms(30 * MS), [], true, 10 * MS);
   for (const [, spent, returned] of reports) {
     expect(spent).toBeGreaterThanOrEqual(0);

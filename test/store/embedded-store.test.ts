@@ -2,9 +2,9 @@ import { describe, expect, it } from "vitest";
 import type { Limit } from "../../src/core/limit.ts";
 import { CoordinatorError } from "../../src/ports/coordinator.ts";
 import { expn } from "../../src/store/embedded/arithmetic.ts";
-import { createEmbeddedCoordinator } from "../../src/store/embedded/embedded-coordinator.ts";
 import { EmbeddedStore } from "../../src/store/embedded/embedded-store.ts";
 import { LaneEar } from "../../src/store/lane-ear.ts";
+import { createEmbeddedCoordinator } from "./embedded-coordinator.ts";
 import { batchOf, limitOf, ManualClock, MS, replyOf, SECOND } from "./pod.ts";
 
 const LIMIT: Limit = limitOf({ name: "api" });

@@ -2,17 +2,17 @@
  * The embedded store as a coordinator: for a pod without Redis, and the other side of the test that
  * compares both stores.
  */
-import type { Batch, BatchReply, Roster } from "../../core/exchange.ts";
-import type { StoreCall, StoreCallReply } from "../../core/store-call.ts";
-import type { InstantUs } from "../../core/units.ts";
-import type { Clock } from "../../ports/clock.ts";
+import type { Batch, BatchReply, Roster } from "../../src/core/exchange.ts";
+import type { StoreCall, StoreCallReply } from "../../src/core/store-call.ts";
+import type { InstantUs } from "../../src/core/units.ts";
+import type { Clock } from "../../src/ports/clock.ts";
 import {
   type Coordinator,
   CoordinatorError,
   type HeartbeatTerms,
-} from "../../ports/coordinator.ts";
-import { LaneEar } from "../lane-ear.ts";
-import type { EmbeddedStore } from "./embedded-store.ts";
+} from "../../src/ports/coordinator.ts";
+import type { EmbeddedStore } from "../../src/store/embedded/embedded-store.ts";
+import { LaneEar } from "../../src/store/lane-ear.ts";
 
 /**
  * @param store - Shared by the coordinators of all pods of a fleet in this process.
