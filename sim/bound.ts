@@ -45,7 +45,8 @@ function autoBound(limit: Limit, terms: BoundTerms): Tokens {
   for (let band = 1; band <= bandOf(terms.pods); band *= 2) {
     const fleet = { band, decisionTimeoutUs: 10_000, hasLargeCosts: false };
     const { mode, intervalUs } = chooseMode(limit, fleet);
-    most = Math.max(most, boundOf({ ...limit, mode, intervalUs }, terms));
+    const pods = Math.min(terms.pods, band);
+    most = Math.max(most, boundOf({ ...limit, mode, intervalUs }, { ...terms, pods }));
   }
   return most;
 }

@@ -154,14 +154,14 @@ export const STORE_FAULTS: readonly Scenario[] = [
     "failover-1s",
     "Failover to a replica that is 1 s old?",
     [{ kind: "store-failover", atUs: 10 * SECOND, lagUs: SECOND }],
-    300,
+    250,
   ),
   {
     ...lostData(
       "store-emptied",
       "FLUSHALL under overload: is there a second burst?",
       [{ kind: "store-empty", atUs: 10 * SECOND }],
-      150,
+      120,
     ),
     tags: ["ci"],
   },

@@ -1,6 +1,6 @@
 /** The bound in closed form, against numbers worked out by hand. */
 import { expect, test } from "vitest";
-import { type BoundTerms, epsBound } from "../../sim/bound.ts";
+import { type BoundTerms, boundOf, epsBound } from "../../sim/bound.ts";
 import { limitOf } from "../../sim/scenarios/scenario-of.ts";
 
 const TERMS: BoundTerms = {
@@ -25,4 +25,15 @@ test.each([
   ["10 % loss", limitOf({}), { ...TERMS, loss: 0.1 }, 304 + 20 + 50],
 ] as const)("%s", (_, limit, terms, tokens) => {
   expect(epsBound(limit, terms)).toBeCloseTo(tokens, 6);
+});
+
+test.each([
+  ["leased: nothing, whatever the fleet", limitOf({ mode: "leased" }), 0],
+  ["exact: what refills in 50 ms", limitOf({ mode: "exact" }), 50],
+  ["hybrid", limitOf({}), 304],
+  ["auto, ordinary: as hybrid", limitOf({ mode: "auto" }), 304],
+  ["auto, shared by up to 2 pods only", limitOf({ rate: 10, mode: "auto" }), 2 + 1.04],
+  ["auto, too short to share: leased by many", limitOf({ burst: 100, mode: "auto" }), 0],
+] as const)("the bound of %s", (_, limit, tokens) => {
+  expect(boundOf(limit, TERMS)).toBeCloseTo(tokens, 1);
 });

@@ -18,6 +18,15 @@ test.each([
   "two-of-four-limits",
   "rate-halved",
   "store-clock-10s",
+  "leased-steady-0.5x",
+  "leased-store-hangs-10s",
+  "leased-duplicates-and-reordering",
+  "exact-small-10-even",
+  "exact-costs-1-5-20",
+  "half-hybrid-half-leased",
+  "roll-leased-to-exact",
+  "three-modes-exact-tight",
+  "auto-2-20-6",
 ])("%s gives the same trace on Redis", async (name) => {
   const scenario = scenarioNamed(name);
   // Long enough for what the scenario does at 10 s, short enough for a test.
@@ -28,5 +37,5 @@ test.each([
     embedded.limits.map((limit) => limit.admitted),
   );
   expect(real.traceHash).toBe(embedded.traceHash);
-  expect(embedded.fleet.requestsAdmitted).toBeGreaterThan(1_000);
+  expect(embedded.fleet.requestsAdmitted).toBeGreaterThan(100);
 });
