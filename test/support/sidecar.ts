@@ -22,6 +22,8 @@ export interface SidecarOptions {
   readonly fleet?: string;
   /** Further top-level sections, YAML. */
   readonly extra?: string;
+  /** Environment beside PATH. */
+  readonly env?: Readonly<Record<string, string>>;
   /** Path of the HTTP socket; by default one in the sidecar's own folder. */
   readonly socket?: string;
   /** Path of the gRPC socket; none by default. */
@@ -111,7 +113,7 @@ export class Sidecar {
     this.child = spawn(process.execPath, args, {
       cwd: this.folder,
       stdio: ["ignore", "pipe", "pipe"],
-      env: { PATH },
+      env: { PATH, ...options.env },
     });
     for (const stream of [this.child.stdout, this.child.stderr]) {
       stream?.setEncoding("utf8").on("data", (text: string) => {
