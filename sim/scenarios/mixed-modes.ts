@@ -40,7 +40,7 @@ const DRAINS = salvos(
   ]),
 );
 
-/** Half of the pods have changed to the other mode from 5 s on, the rest never do. */
+/** A pod changes to the other mode every 2.5 s: at the end of the run twelve of twenty have. */
 function half(
   from: Mode,
   to: Mode,
@@ -54,7 +54,6 @@ function half(
     question: `Half of the pods keep a limit as ${from}, half as ${to}: do they add up?`,
     limits: [limitOf({ mode: from, fallback: CLOSED })],
     configs: [[limitOf({ mode: to, fallback: CLOSED })]],
-    // Pods change one after the other; at the end of the run half of them have.
     faults: () => [{ kind: "config", atUs: 0, set: 0, overUs }],
     workload,
     verdicts,
