@@ -3,10 +3,10 @@
  *
  * Folders are watched, not files: a ConfigMap is updated by renaming a link, after which a watch on
  * the file itself is dead. An event only says "look": what counts is whether the bytes differ. They
- * must be the same twice before they are believed, so that a file that is being written, or a folder
- * that is being swapped between two of its files, is never half read. What is then found unusable is
- * looked at once more a little later. Looking again every few seconds covers whatever events miss
- * (network file systems, folders that appeared meanwhile, a machine out of watches).
+ * must be the same twice before they are believed, so that a file that is being written, or a
+ * folder that is being swapped between two of its files, is never half read. What is then found
+ * unusable is looked at once more a little later. Looking again every few seconds covers whatever
+ * events miss (network file systems, folders that appeared meanwhile, a machine out of watches).
  */
 import { type FSWatcher, watch } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -155,9 +155,9 @@ export class ConfigWatch<L extends Look> {
   }
 
   /**
-   * Watches these folders and no others. All watches are made anew, because one on a folder that was
-   * replaced by another of the same name is dead without a word; the new one comes first, so that
-   * there is none without.
+   * Watches these folders and no others. All watches are made anew, because one on a folder that
+   * was replaced by another of the same name is dead without a word; the new one comes first, so
+   * that there is no moment without.
    */
   private follow(folders: readonly string[]): void {
     const before = new Map(this.watchers);
