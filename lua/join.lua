@@ -45,7 +45,8 @@ local member = ARGV[2]
 local pods_key, costs_key = KEYS[2], KEYS[3]
 -- The others are sorted sets, which MGET reads as empty: only the first result matters here.
 local values, odd = read_keys()
-local lane = open_lane(values[1], odd[1], read_time(given), epoch, heard_at, heard_ago, tolerance, 0)
+local lane =
+  open_lane(values[1], odd[1], read_time(given), epoch, heard_at, heard_ago, tolerance, 0)
 local now = lane.now
 
 -- Number of entries of a sorted set; one of another type is removed.

@@ -24,11 +24,10 @@ Returns   2 doubles: corrected time us, epoch; then per entry 6 doubles: granted
           or 0
 Errors    none of its own, and none after the first write. A value that cannot be read is replaced.
 
-A lease slot is known by its number; it ends at number times slot length. Tokens in leases are out of
-the bucket until they are spent, returned, or their slot ends. They are spent or returned only after
-the refill has reached now: refilling the time before with the sum of after would pay them twice.
-A report for a slot that has ended changes nothing, for its tokens are in the bucket again.
-]]
+A lease slot is known by its number; it ends at number times slot length. Tokens in leases are out
+of the bucket until they are spent, returned, or their slot ends. They are spent or returned only
+after the refill has reached now: refilling the time before with the sum of after would pay them
+twice. A report for a slot that has ended changes nothing, for its tokens are in the bucket again.]]
 -- @include lib/numbers.lua
 -- @include lib/read.lua
 -- @include lib/lane.lua

@@ -12,7 +12,7 @@ ARGV[1]   7 doubles: time in us, or below 0 for the clock of this server; epoch 
           since the call it answered was sent; tolerance of the clock, us; run, the number of the
           server process (lib/lane.lua); hold, the part of the refill held back, 0 to below 1
 ARGV[2]   per entry 11 doubles: refill, period, tick us, burst, max debt, interval s, lost 0..1,
-          demand, tokens to give back, time of their take us, number of runs; then per run 2 doubles:
+          demand, tokens to give back, time of their take us, number of runs; per run 2 doubles:
           cost, and how many checks of this cost come one behind the other
 
 All doubles are little-endian, finite and not negative but for the time; costs and counts are whole;

@@ -6,7 +6,8 @@
  * the daemon with timers and Redis, the simulator with its virtual clock and network.
  *
  * The adapter's whole duty:
- *   1. call `decide` for checks, `replied`/`failed` for every exchange that ended, `membershipChanged`
+ *   1. call `decide` for checks, `replied`/`failed` for every exchange that ended,
+ *      `callReplied`/`callFailed` for every call, `membershipChanged`
  *      when the fleet's size was told;
  *   2. after any call, see that `tick` runs no later than `wakeAt` (at once when it is not later
  *      than now), and perform the effects that it returns.

@@ -19,7 +19,7 @@ import { CALL_ENTRIES_MAX, type StoreCall, type StoreCallReply } from "./store-c
 import type { DurationUs, InstantUs, Tokens } from "./units.ts";
 import { WakeHeap } from "./wake-heap.ts";
 
-/** Calls of one lane that may be unanswered at once: one would cost a second round trip to most. */
+/** Unanswered calls of a lane: a single one would cost most checks a second round trip. */
 const OPEN_PER_LANE_MAX = 4;
 
 export interface StoreCallsParts {
@@ -143,10 +143,9 @@ export class StoreCalls {
     this.#noteLost(now);
     for (let slot = this.#tickets.pop(now); slot !== undefined; slot = this.#tickets.pop(now)) {
       const account = this.accounts.leaseIfAny(slot);
-      const { table } = this.#parts;
-      if (account === undefined || !table.isLive(slot)) continue;
-      const terms = this.leaseTerms(slot, now);
-      if (account.shouldAskAgain(table.limitOf(slot), terms)) this.want(slot);
+      if (account === undefined || !this.#parts.table.isLive(slot)) continue;
+      const limit = this.#parts.table.limitOf(slot);
+      if (account.shouldAskAgain(limit, this.leaseTerms(slot, now))) this.want(slot);
     }
     this.#isEager = false;
     const calls: StoreCall[] = [];

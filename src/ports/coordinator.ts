@@ -1,4 +1,7 @@
-/** The shared store as the rest of the program sees it: Redis with our scripts, or the embedded one. */
+/**
+ * The shared store as the rest of the program sees it: Redis with our scripts, or the embedded
+ * one.
+ */
 import type { Batch, BatchReply, Roster } from "../core/exchange.ts";
 import type { StoreCall, StoreCallReply } from "../core/store-call.ts";
 import type { DurationUs } from "../core/units.ts";

@@ -1,8 +1,9 @@
 /**
  * Faults of single requests and connections, written at most once a second with their number.
  *
- * Such a fault does not end the process: a bug outside the engine touches no state, and one strange
- * request must not be able to stop every sidecar of a fleet. What the engine throws goes another way.
+ * Such a fault does not end the process: a bug outside the engine touches no state, and one
+ * strange request must not be able to stop every sidecar of a fleet. What the engine throws goes
+ * another way.
  */
 import { type InstantUs, US_PER_SECOND } from "../core/units.ts";
 import type { Clock } from "../ports/clock.ts";

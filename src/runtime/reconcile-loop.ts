@@ -7,7 +7,7 @@
  *   - nothing is awaited between a check and its answer unless the engine asks to hold it;
  *   - every exchange that ended is told to the engine, also a late one, whose batch was emitted
  *     again meanwhile: the engine tells them apart by lane and sequence number;
- *   - whatever the coordinator does is trouble and survived, whatever the engine throws is a bug and
+ *   - whatever the coordinator does is trouble and survived, what the engine throws is a bug and
  *     goes to `onFault`, so that no `catch` of a front door can hide it.
  */
 import type { Check, Decision } from "../core/decision.ts";
@@ -27,8 +27,8 @@ import { WakeTimer } from "./wake-timer.ts";
 
 /**
  * Attempts of one lane that may be unanswered at once. The engine emits a batch again after a
- * timeout, while the coordinator may still hold the first attempt; a coordinator that never ends its
- * calls must not make them pile up. Beyond it an attempt counts as timed out at once.
+ * timeout, while the coordinator may still hold the first attempt; a coordinator that never ends
+ * its calls must not make them pile up. Beyond it an attempt counts as timed out at once.
  */
 export const PENDING_PER_LANE_MAX = 8;
 

@@ -1,4 +1,6 @@
-/** The machine's monotonic clock as the `Clock` port: whole microseconds since the process began. */
+/**
+ * The machine's monotonic clock as the `Clock` port: whole microseconds since the process began.
+ */
 import type { InstantUs } from "../core/units.ts";
 import type { Clock } from "../ports/clock.ts";
 

@@ -3,9 +3,10 @@
  *
  * The server binds to a temporary name beside the path; the socket gets its mode and is renamed
  * over the path. So a client never sees a socket with the wrong mode, and a stale one is replaced
- * without a moment in which there is none. What is not a stale socket is never touched. Two processes that
- * start in the same instant on one stale socket can still both succeed, the later one keeping the
- * name: a lock file would close that gap and leave a second kind of stale file behind.
+ * without a moment in which there is none. What is not a stale socket is never touched. Two
+ * processes that start in the same instant on one stale socket can still both succeed, the later
+ * one keeping the name: a lock file would close that gap and leave a second kind of stale file
+ * behind.
  */
 import { randomBytes } from "node:crypto";
 import { chmodSync, lstatSync, mkdirSync, renameSync, type Stats, unlinkSync } from "node:fs";

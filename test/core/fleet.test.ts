@@ -1,6 +1,7 @@
 /**
  * What a fleet of engines admits together, told as stories in virtual time around one embedded
- * store. Bounds are those of the cases; the reconcile interval is 100 ms where a case leaves it open.
+ * store. Bounds are those of the cases; the reconcile interval is 100 ms where a case leaves it
+ * open.
  */
 import { describe, expect, it } from "vitest";
 import type { Decision } from "../../src/core/decision.ts";

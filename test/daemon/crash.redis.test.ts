@@ -60,7 +60,8 @@ describe("SIGKILL of a sidecar under load", () => {
       expect(await survivor.partWithin(0.05)).toBeGreaterThanOrEqual(0.75);
     }
 
-    // What a victim had not told is lost, which is little; nothing is counted that was not admitted.
+    // What a victim had not told is lost, which is little; nothing is counted that was not
+    // admitted.
     for (const survivor of survivors) expect((await survivor.terminate()).code).toBe(0);
     const total = await stored.missing("api", "shared");
     expect(admittedByVictims).toBeGreaterThan(KILLS * 20);

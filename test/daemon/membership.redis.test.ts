@@ -109,8 +109,8 @@ describe("O10 pods that are added and removed", () => {
       expect(admitted).toBeLessThanOrEqual(100 + 100 * seconds + BETWEEN_RECONCILES);
 
       await Promise.all(added.map((pod) => pod.terminate()));
-      // Shares of pods that left come back as the largest count of three seconds lapses. The load goes
-      // on meanwhile, so that no burst gathers.
+      // Shares of pods that left come back as the largest count of three seconds lapses. The load
+      // goes on meanwhile, so that no burst gathers.
       await Promise.all([admittedBy(pods, 50, 5_000), everyPodCounts(pods, 4)]);
       const left = performance.now();
       const after = await admittedBy(pods, 50, 4_000);
@@ -156,7 +156,8 @@ describe("O7 Redis is down for a while", () => {
       const back = performance.now();
       const recovered = await admittedBy(pods, 60, 5_000);
       const recoveredFor = (performance.now() - back) / 1_000;
-      // Between the fallback's half and the whole: a busy machine costs some, the fallback would half.
+      // Between the fallback's half and the whole: a busy machine costs some, the fallback would
+      // half.
       expect(recovered).toBeGreaterThanOrEqual(0.8 * 100 * 5);
       expect(recovered).toBeLessThanOrEqual(100 + 100 * recoveredFor + BETWEEN_RECONCILES);
     },

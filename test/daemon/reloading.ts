@@ -3,8 +3,8 @@ import type { Sidecar } from "../support/sidecar.ts";
 import { until } from "../support/until.ts";
 
 /**
- * A swap takes effect within a fifth of a second; the rest is for a machine with other work. Looking
- * again without an event comes later than this, so that a missed event is a failed test.
+ * A swap takes effect within a fifth of a second; the rest is for a machine with other work.
+ * Looking again without an event comes later than this, so that a missed event is a failed test.
  */
 export const IN_FORCE_WITHIN_MS = 5_000;
 

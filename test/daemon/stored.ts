@@ -23,7 +23,9 @@ export class StoredState {
     this.redis.disconnect();
   }
 
-  /** Tokens missing from the bucket of a key; what was consumed, for a limit that hardly refills. */
+  /**
+   * Tokens missing from the bucket of a key; what was consumed, for a limit that hardly refills.
+   */
   async missing(limit: string, key: string): Promise<number> {
     const value = await this.redis.getBuffer(this.names.state(limit, key));
     if (value === null) return 0;

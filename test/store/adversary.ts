@@ -1,7 +1,7 @@
 /**
- * Pods that do anything the protocol of leased mode allows: ask for up to the whole burst, hold what
- * they get, spend it at the last allowed instant, report late, in part or never, lose calls and
- * crash. They do not lie: what is reported as returned is not spent.
+ * Pods that do anything the protocol of leased mode allows: ask for up to the whole burst, hold
+ * what they get, spend it at the last allowed instant, report late, in part or never, lose calls
+ * and crash. They do not lie: what is reported as returned is not spent.
  *
  * Everything follows from one seed, on the embedded store alone.
  */

@@ -30,7 +30,7 @@ export interface SidecarOptions {
   readonly grpcSocket?: string;
   /** Port of the decision API; a free one by default. */
   readonly httpPort?: number;
-  /** Writes the configuration in another way than into one file. @returns The path to start with. */
+  /** Writes the configuration otherwise than into one file. @returns The path to start with. */
   readonly layOut?: (text: string, folder: string) => string;
   /** Resolve when the process runs, without waiting for readiness. */
   readonly unready?: boolean;

@@ -71,7 +71,9 @@ function podOf(member: string): string {
   return end < 0 ? member : member.slice(0, end);
 }
 
-/** Drops what is older than `lifeUs`; what lies ahead of a clock that was lost counts from now on. */
+/**
+ * Drops what is older than `lifeUs`; what lies ahead of a clock that was lost counts from now on.
+ */
 function trim(times: Map<string, InstantUs>, now: InstantUs, lifeUs: DurationUs): void {
   for (const [name, at] of times) {
     if (at <= now - lifeUs) times.delete(name);

@@ -2,10 +2,10 @@
  * One client, and what a limiter wants of it on top: every call ends within a bounded time, a
  * server that hangs looks like one that refuses, and the number of unanswered calls is bounded.
  *
- * States: `up` from when the server has told who it is until "close"; `down` from then on, and from
- * the first failed attempt. A change is told once. A half-open connection (packets dropped, server
- * stopped) never closes by itself: when the oldest unanswered call is a second old, or the handshake is, the
- * connection is cut and made anew, at most once a second.
+ * States: `up` from when the server has told who it is until "close"; `down` from then on, and
+ * from the first failed attempt. A change is told once. A half-open connection (packets dropped,
+ * server stopped) never closes by itself: when the oldest unanswered call is a second old, or the
+ * handshake is, the connection is cut and made anew, at most once a second.
  */
 import { performance } from "node:perf_hooks";
 import { Cluster, type Redis } from "ioredis";
@@ -77,7 +77,9 @@ export class RedisConnection {
   private watchedAtMs = performance.now();
   private slowestMs = 0;
   private closed = false;
-  /** Connections begun and ended, so that an answer of an earlier one is not taken for this one's. */
+  /**
+   * Connections begun and ended, so that an answer of an earlier one is not taken for this one's.
+   */
   private greetings = 0;
 
   constructor(options: RedisConnectionOptions) {

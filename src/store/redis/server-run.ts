@@ -5,7 +5,9 @@
 import { Cluster } from "ioredis";
 import type { RedisClient } from "./client.ts";
 
-/** Tells the scripts to look up the run id themselves: which node will run one is not known here. */
+/**
+ * Tells the scripts to look up the run id themselves: which node will run one is not known here.
+ */
 const ASK_THE_NODE = -1;
 /** Digits of the run id that are used: 48 bits, a whole number in a double. */
 const DIGITS = 12;
