@@ -92,13 +92,13 @@ describe("aliquot validate", () => {
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     expect(stdout.split("\n")).toEqual([
       "examples/redis.yaml: valid; fleet checkout, redis, 4 limits",
-      "  LIMIT              RATE    BURST  MODE    INTERVAL  FALLBACK",
-      "  api-per-tenant     100/s   200    hybrid  100ms     local, 0.8 for up to 30 pods",
-      '    key "tenant-42"  1000/s  2000   hybrid  100ms',
-      '    key "tenant-77"  20/s    40     hybrid  100ms',
-      "  api-global         5000/s  5000   hybrid  100ms     open",
-      "  password-reset     1/m     5      hybrid  100ms     closed",
-      "  export-per-tenant  10/m    10     hybrid  100ms     local, 0.5 for up to 30 pods",
+      "  LIMIT              RATE    BURST  MODE  INTERVAL  FALLBACK",
+      "  api-per-tenant     100/s   200    auto  100ms     local, 0.8 for up to 30 pods",
+      '    key "tenant-42"  1000/s  2000   auto  100ms',
+      '    key "tenant-77"  20/s    40     auto  100ms',
+      "  api-global         5000/s  5000   auto  100ms     open",
+      "  password-reset     1/m     5      auto  100ms     closed",
+      "  export-per-tenant  10/m    10     auto  100ms     local, 0.5 for up to 30 pods",
       "",
     ]);
   });
