@@ -14,8 +14,8 @@ import type { DurationUs, InstantUs } from "./units.ts";
 
 /** Longer than a pod that lost the store can go on with its connected share, plus a reconcile. */
 const HOLD_US: DurationUs = 3_100_000;
-/** A pod that is listed for less may be about to send its first heartbeat, or to leave. */
-const LISTED_GRACE_US: DurationUs = 2_500_000;
+/** A pod listed and not heard for less may not have begun, or may have left gracefully. */
+const UNHEARD_GRACE_US: DurationUs = 2_500_000;
 const PEAK_SPAN_US: DurationUs = 60_000_000;
 const PEAK_SPANS = 10;
 const RECONNECT_GRACE_US: DurationUs = 2_500_000;
@@ -26,8 +26,8 @@ export class FleetSize {
   /** By heartbeats; instants are connected time. */
   readonly #heard = new RecentMost(HOLD_US);
   readonly #listed = new RecentMost(HOLD_US);
-  /** The least that was listed of late, as a negative number. */
-  readonly #leastListed = new RecentMost(LISTED_GRACE_US);
+  /** The fewest pods that were listed and not heard of late, as a negative number. */
+  readonly #leastUnheard = new RecentMost(UNHEARD_GRACE_US);
   #listingHolds = false;
   readonly #peaks: number[] = [];
   #peakSpan = 0;
@@ -71,8 +71,8 @@ export class FleetSize {
     this.#failures = 0;
     this.#failingSince = Number.POSITIVE_INFINITY;
     this.#heard.seen(this.#connectedUs, count);
-    this.#ageListing(now);
-    this.#silent = this.#silentOf(count, Math.max(0, Math.floor(silent)));
+    this.#listed.age(now);
+    this.#silent = this.#cutOff(now, count, Math.max(0, Math.floor(silent)));
     this.#notePeak(now, Math.max(count, this.#listed.last ?? 0));
   }
 
@@ -80,7 +80,7 @@ export class FleetSize {
   failed(now: InstantUs): void {
     if (this.#failures === 0) this.#failingSince = now;
     this.#failures += 1;
-    this.#ageListing(now);
+    this.#listed.age(now);
   }
 
   /**
@@ -95,7 +95,6 @@ export class FleetSize {
     if (pods === undefined) return;
     const count = Math.max(0, Math.floor(pods));
     this.#listed.changed(now, count);
-    this.#leastListed.changed(now, -count);
     this.#notePeak(now, Math.max(count, this.#heard.last ?? 0));
   }
 
@@ -122,17 +121,15 @@ export class FleetSize {
   }
 
   /**
-   * A pod that is listed and not heard is cut off and spends its fallback; one that died is not.
+   * Pods that are cut off and spend their fallback. With a listing these are the silent ones that
+   * are listed, not those that died; and once the store has dropped them, those that have been
+   * listed and not heard for a while.
    */
-  #silentOf(counted: number, silent: number): number {
+  #cutOff(now: InstantUs, counted: number, silent: number): number {
+    const unheard = Math.max(0, (this.#listed.last ?? 0) - (counted - silent));
+    this.#leastUnheard.seen(now, -unheard);
     if (!this.#listingHolds) return silent;
-    const surelyListed = -(this.#leastListed.most ?? 0);
-    return Math.max(0, surelyListed - (counted - silent));
-  }
-
-  #ageListing(now: InstantUs): void {
-    this.#listed.age(now);
-    this.#leastListed.age(now);
+    return Math.max(Math.min(unheard, silent), -(this.#leastUnheard.most ?? 0));
   }
 
   #notePeak(now: InstantUs, count: number): void {

@@ -132,8 +132,10 @@ describe("what is held back for pods that are cut off", () => {
     beat(3, 10, 3);
     expect(held()).toBeCloseTo((margin * 3) / 10);
     // The store drops them after five seconds; the listing does not.
-    beat(300, 7);
-    expect(held()).toBeCloseTo((margin * 3) / 10);
+    for (let second = 0; second < 300; second += 1) {
+      beat(1, 7);
+      expect(held()).toBeCloseTo((margin * 3) / 10);
+    }
     fleet.listed(now, 7);
     beat(1, 7);
     expect(held()).toBe(0);
@@ -144,6 +146,16 @@ describe("what is held back for pods that are cut off", () => {
     beat(5, 10);
     fleet.listed(now, 4);
     beat(1, 10, 6);
+    expect(held()).toBe(0);
+  });
+
+  it("is nothing for pods that left gracefully and are listed for a moment longer", () => {
+    fleet.listed(now, 30);
+    beat(5, 30);
+    beat(2, 5);
+    expect(held()).toBe(0);
+    fleet.listed(now, 5);
+    beat(5, 5);
     expect(held()).toBe(0);
   });
 
