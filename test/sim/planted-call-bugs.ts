@@ -54,7 +54,9 @@ function buggyEngine(
 /** Places in the stored value of a key: its time, and what is out by slot. */
 const STORED = { time: 4, out: 13 } as const;
 
-/** Some pods hold leases for thrice their time: their clocks run at less than a third of the rate. */
+/**
+ * Some pods hold leases for thrice their time: their clocks run at less than a third of the rate.
+ */
 export const LEASE_USED_PAST_ITS_DEADLINE: Scheme = buggy("lease-used-past-its-deadline", {
   engine: (options, start) => {
     const slow = (now: number): number => start + (now - start) * SLOW;
