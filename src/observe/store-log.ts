@@ -1,6 +1,7 @@
 /**
  * What the log says about the store: one line when its state changes, and at most one a second when
- * it flaps.
+ * it flaps. An outage may have a second reason that tells more than the first, such as a connection
+ * that was lost and then a password that is refused; it gets a line of its own.
  *
  * It keeps no timer. Every exchange and heartbeat tells its outcome, several a second, so that a
  * change that was held back is written by one of the next ones, if it still is a change then.
@@ -12,6 +13,8 @@ import { type InstantUs, US_PER_SECOND } from "../core/units.ts";
 export type StoreState = "up" | "timeout" | "unreachable" | "refused" | "malformed";
 
 const LINE_INTERVAL_US = US_PER_SECOND;
+/** Reasons told in one outage. */
+const REASONS_MAX = 2;
 
 export class StoreLog {
   readonly #logger: Logger;
@@ -19,6 +22,8 @@ export class StoreLog {
   #logged: StoreState = "up";
   #loggedAtUs: InstantUs = Number.NEGATIVE_INFINITY;
   #last: StoreState = "up";
+  /** Reasons told in this outage. */
+  readonly #told = new Set<string>();
   /** Changes since the last line, the one being told included. */
   #changes = 0;
 
@@ -35,12 +40,20 @@ export class StoreLog {
   observe(nowUs: InstantUs, state: StoreState, detail = ""): void {
     if (state !== this.#last) this.#changes += 1;
     this.#last = state;
-    if (state === this.#logged || nowUs - this.#loggedAtUs < LINE_INTERVAL_US) return;
+    if (nowUs - this.#loggedAtUs < LINE_INTERVAL_US) return;
+    if (state === this.#logged && !this.#isNews(state, detail)) return;
+    if (state === "up") this.#told.clear();
+    else this.#told.add(detail);
     const fields = { store: state, changes: this.#changes };
     if (state === "up") this.#logger.info(fields, "the store answers again");
     else this.#logger.warn({ ...fields, detail }, "the store is degraded");
     this.#logged = state;
     this.#loggedAtUs = nowUs;
     this.#changes = 0;
+  }
+
+  /** Whether the same state has a reason that was not told yet. */
+  #isNews(state: StoreState, detail: string): boolean {
+    return state !== "up" && this.#told.size < REASONS_MAX && !this.#told.has(detail);
   }
 }

@@ -110,6 +110,19 @@ describe("the store in the log", () => {
     ]);
   });
 
+  it("tells one further reason of the same outage, once", () => {
+    const { log, lines } = capture();
+    const store = new StoreLog(log);
+    const reasons = ["the connection was lost", "WRONGPASS", "the connection was lost", "a third"];
+    for (const [second, reason] of [...reasons, ...reasons].entries()) {
+      store.observe(second * SECOND, "unreachable", reason);
+    }
+    expect(lines()).toMatchObject([
+      { store: "unreachable", detail: "the connection was lost" },
+      { store: "unreachable", detail: "WRONGPASS" },
+    ]);
+  });
+
   it("is mentioned at most once a second while it flaps, and ends with its last state", () => {
     const { log, lines } = capture();
     const store = new StoreLog(log);
