@@ -28,9 +28,8 @@ export default defineConfig({
         test: {
           name: "processes",
           include: PROCESS_TESTS,
-          // After everything else and one file at a time: two cores, and real servers on both of
-          // them, leave nothing for a neighbour.
-          maxWorkers: 1,
+          // After everything else: these mostly wait, and what does not shall not wait for them.
+          maxWorkers: 2,
           sequence: { groupOrder: 1 },
         },
       },
