@@ -16,6 +16,7 @@ import {
   utilisationAtLeast,
   withinBound,
 } from "../verdicts.ts";
+import { drainThenHitAll } from "../workloads/drain-then-hit-all.ts";
 import { randomFaults } from "./random-faults.ts";
 import { limitOf, podRange, SECOND, scenarioOf } from "./scenario-of.ts";
 
@@ -27,6 +28,15 @@ const CHAOS = "anything may fail";
 const DOUBLE = traffic("2 r over all pods", [{ perSecond: 2000 }]);
 const TRIPLE = traffic("3 r over all pods", [{ perSecond: 3000 }]);
 const TENFOLD = traffic("10 r over all pods", [{ perSecond: 10_000 }]);
+
+/** From the very start, when every pod has counted only the pods that came before it. */
+const ATTACKED_AT_START = drainThenHitAll({
+  drain: 3000,
+  drainUs: 500_000,
+  blow: 200,
+  pauseUs: 10_000,
+  everyUs: 5 * SECOND,
+});
 
 const UP_AND_DOWN: readonly Fault[] = [
   { kind: "join", atUs: 10 * SECOND, count: 40 },
@@ -66,6 +76,13 @@ function change(
 }
 
 export const FLEET_CHANGES: readonly Scenario[] = [
+  scenarioOf(FLEET, {
+    name: "attacked-at-start",
+    question: "All pods start at once, one is drained, and 0.5 s later all others are asked?",
+    workload: ATTACKED_AT_START,
+    seeds: [1, 2, 3, 4],
+    verdicts: [withinBound(), longRun()],
+  }),
   scenarioOf(FLEET, {
     name: "20-60-10-crash",
     question: "20 pods become 60, then 50 of them crash: is the limit kept all the while?",
