@@ -1,25 +1,45 @@
-/** `npm run bench`: what the engine and the HTTP API cost, each against a part of the same run. */
+/** `npm run bench`: what the engine, HTTP and gRPC cost, each against a part of the same run. */
 import { writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { type ParseArgsConfig, parseArgs } from "node:util";
+import { BARE_GRPC_ARGUMENT, runBareGrpcServer } from "./bare-grpc.ts";
 import { BARE_ARGUMENT, runBareServer } from "./bare-server.ts";
 import { CLIENT_ARGUMENT, runClient } from "./closed-loop.ts";
 import { ENGINE_ARGUMENT, ENGINE_CASES, measureEngine, runEngineRounds } from "./engine.ts";
-import { HTTP_CASES, measureHttp } from "./http.ts";
+import {
+  GRPC_MODES,
+  GRPC_STORES,
+  measureGrpcCalls,
+  measureGrpcTimes,
+  PACED_PER_SECOND,
+} from "./grpc.ts";
+import { GRPC_CLIENT_ARGUMENT, runGrpcClient } from "./grpc-load.ts";
+import { HTTP_CASES, type HttpSetup, measureHttp } from "./http.ts";
 import { machineLine, pinning } from "./machine.ts";
 import { ratioOf, spreadOf } from "./rounds.ts";
-import { type EngineRow, engineLine, type HttpRow, httpLine } from "./row.ts";
+import {
+  type EngineRow,
+  engineLine,
+  type GrpcRow,
+  type GrpcTimesRow,
+  grpcLine,
+  grpcTimesLine,
+  type HttpRow,
+  httpLine,
+} from "./row.ts";
 
 const MAIN = fileURLToPath(import.meta.url);
 
 const HELP = `npm run bench -- [options]
 
-  --only engine|http  one part
-  --rounds N          rounds of each row, at least 5 (5)
-  --seconds N         length of a round (1)
-  --json FILE         writes the figures to a file as well
-  --help              prints this
+  --only engine|http|grpc  one part
+  --rounds N               rounds of each row, at least 5 (5)
+  --seconds N              length of a round (1)
+  --json FILE              writes the figures to a file as well
+  --help                   prints this
 `;
+
+const PARTS: readonly string[] = ["engine", "http", "grpc"];
 
 const FLAGS = {
   only: { type: "string" },
@@ -39,6 +59,8 @@ const [, , role, argument = ""] = process.argv;
 if (role === ENGINE_ARGUMENT) runEngineRounds(argument);
 else if (role === CLIENT_ARGUMENT) runClient();
 else if (role === BARE_ARGUMENT) runBareServer(argument);
+else if (role === GRPC_CLIENT_ARGUMENT) runGrpcClient();
+else if (role === BARE_GRPC_ARGUMENT) runBareGrpcServer(argument);
 else process.exitCode = await main(process.argv.slice(2));
 
 async function main(args: readonly string[]): Promise<number> {
@@ -53,10 +75,14 @@ async function main(args: readonly string[]): Promise<number> {
   }
   const machine = machineLine();
   say(`machine: ${machine}`);
-  const engine = asked.only === "http" ? [] : await engineRows(asked);
-  const http = asked.only === "engine" ? [] : await httpRows(asked);
+  const isAsked = (part: string): boolean => asked.only === undefined || asked.only === part;
+  const engine = isAsked("engine") ? await engineRows(asked) : [];
+  const http = isAsked("http") ? await httpRows(asked) : [];
+  const grpc = isAsked("grpc") ? await grpcRows(asked) : [];
+  const grpcTimes = isAsked("grpc") ? await grpcTimesRows(asked) : [];
   if (asked.json !== undefined) {
-    writeFileSync(asked.json, `${JSON.stringify({ machine, ...asked, engine, http }, null, 2)}\n`);
+    const figures = { machine, ...asked, engine, http, grpc, grpcTimes };
+    writeFileSync(asked.json, `${JSON.stringify(figures, null, 2)}\n`);
   }
   return 0;
 }
@@ -78,7 +104,7 @@ async function engineRows({ rounds }: Asked): Promise<EngineRow[]> {
 async function httpRows({ rounds }: Asked): Promise<HttpRow[]> {
   say("\nHTTP, ratio to a bare node:http server that answers the same bytes (same run)");
   const rows: HttpRow[] = [];
-  const setup = { main: MAIN, serverCommand: pinning(0), clientCommand: pinning(1), rounds };
+  const setup = pinnedSetup(rounds);
   for (const httpCase of HTTP_CASES) {
     const done = progress(`http ${rows.length + 1} of ${HTTP_CASES.length}`);
     const measured = await measureHttp(httpCase, setup);
@@ -96,6 +122,46 @@ async function httpRows({ rounds }: Asked): Promise<HttpRow[]> {
   return rows;
 }
 
+async function grpcRows({ rounds }: Asked): Promise<GrpcRow[]> {
+  say("\nShouldRateLimit, ratio to a bare grpc-js server that answers the same bytes (same run)");
+  const rows: GrpcRow[] = [];
+  for (const store of GRPC_STORES) {
+    const done = progress(`grpc ${rows.length + 1} of ${GRPC_STORES.length}`);
+    const measured = await measureGrpcCalls(store, pinnedSetup(rounds));
+    done();
+    const { ours, bare } = measured;
+    const row = {
+      store,
+      ratio: ratioOf(ours.perSecond, bare.perSecond),
+      processorRatio: ratioOf(bare.processorUs, ours.processorUs),
+      ...measured,
+    };
+    rows.push(row);
+    say(grpcLine(row));
+  }
+  return rows;
+}
+
+async function grpcTimesRows({ rounds }: Asked): Promise<GrpcTimesRow[]> {
+  say(`\nShouldRateLimit at ${PACED_PER_SECOND} calls a second, ms from when a call was due`);
+  const rows: GrpcTimesRow[] = [];
+  for (const mode of GRPC_MODES) {
+    const done = progress(`${mode} limits`);
+    const states = await measureGrpcTimes(mode, pinnedSetup(rounds));
+    done();
+    for (const measured of states) {
+      const row = { mode, ...measured };
+      rows.push(row);
+      say(grpcTimesLine(row));
+    }
+  }
+  return rows;
+}
+
+function pinnedSetup(rounds: Asked["rounds"]): HttpSetup {
+  return { main: MAIN, serverCommand: pinning(0), clientCommand: pinning(1), rounds };
+}
+
 function readArguments(args: readonly string[]): Asked | string {
   let values: ReturnType<typeof readFlags>;
   try {
@@ -106,8 +172,8 @@ function readArguments(args: readonly string[]): Asked | string {
   if (values.help === true) return HELP;
   const { only, json } = values;
   const [count, seconds] = [Number(values.rounds), Number(values.seconds)];
-  if (only !== undefined && only !== "engine" && only !== "http") {
-    return `--only must be engine or http, got ${only}\n`;
+  if (only !== undefined && !PARTS.includes(only)) {
+    return `--only must be engine, http or grpc, got ${only}\n`;
   }
   if (!Number.isInteger(count) || count < 5 || count > 1_000) {
     return `--rounds must be a whole number from 5 to 1000, got ${values.rounds}\n`;

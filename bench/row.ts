@@ -1,5 +1,6 @@
 /** Rows of the benchmark as they are printed. */
 import type { EngineCase } from "./engine.ts";
+import type { CallTimes, GrpcMode, GrpcSide, GrpcStore, StateTimes } from "./grpc.ts";
 import { BATCH_CHECKS, type HttpCase, type ServerRounds } from "./http.ts";
 import { type Spread, spreadOf } from "./rounds.ts";
 
@@ -15,6 +16,20 @@ export interface HttpRow extends HttpCase {
   readonly processorRatio: number;
   readonly ours: ServerRounds;
   readonly bare: ServerRounds;
+}
+
+export interface GrpcRow {
+  readonly store: GrpcStore;
+  /** Answers per second, ours by theirs. */
+  readonly ratio: Spread;
+  /** Calls per second of processor time, ours by theirs. */
+  readonly processorRatio: Spread;
+  readonly ours: GrpcSide;
+  readonly bare: GrpcSide;
+}
+
+export interface GrpcTimesRow extends StateTimes {
+  readonly mode: GrpcMode;
 }
 
 /** @param rows - The rows so far; the first of a mode is what the others are measured against. */
@@ -41,13 +56,40 @@ export function httpLine(row: HttpRow): string {
   );
 }
 
+export function grpcLine(row: GrpcRow): string {
+  const { store, ratio, processorRatio, ours, bare } = row;
+  const processor = (side: GrpcSide): string =>
+    `${serverText(side)}, ${spreadOf(side.processorUs).median.toFixed(1)} us a call`;
+  return (
+    `  ${store.padEnd(9)} ratio ${spreadText(ratio)}, ` +
+    `by processor time ${spreadText(processorRatio)}  ` +
+    `${processor(ours)} against ${processor(bare)} bare`
+  );
+}
+
+export function grpcTimesLine({ mode, state, ours, bare }: GrpcTimesRow): string {
+  return `  ${mode.padEnd(7)} Redis ${state.padEnd(8)} ${timesText(ours)}; bare ${timesText(bare)}`;
+}
+
+function timesText({ p50, p99, overallP99, longest, calls, strange }: CallTimes): string {
+  const failed = strange === 0 ? "" : `, ${strange} of ${calls} not OK`;
+  return (
+    `p50 ${spreadOf(p50).median.toFixed(2)}, p99 ${overallP99.toFixed(2)} ` +
+    `(rounds ${spreadText(spreadOf(p99))}), longest ${longest.toFixed(1)}${failed}`
+  );
+}
+
+function spreadText({ median, min, max }: Spread): string {
+  return `${median.toFixed(2)} (${min.toFixed(2)} to ${max.toFixed(2)})`;
+}
+
 function checksText({ method, ours }: HttpRow): string {
   if (method !== "batch") return "";
   const perProcessorSecond = Math.round((ours.perProcessorSecond * BATCH_CHECKS) / 1e3);
   return `; ${perProcessorSecond} k checks per second of processor time`;
 }
 
-function serverText({ perSecond, busy }: ServerRounds): string {
+function serverText({ perSecond, busy }: Pick<ServerRounds, "perSecond" | "busy">): string {
   const thousands = (spreadOf(perSecond).median / 1e3).toFixed(1);
   return `${thousands} k/s (${Math.round(busy * 100)} % busy)`;
 }

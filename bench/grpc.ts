@@ -1,0 +1,300 @@
+/**
+ * Envoy's ShouldRateLimit over the Unix socket, against a bare grpc-js server that answers the same
+ * bytes in the same run: how many calls a second, and how long they take while Redis is up, hangs,
+ * and is gone.
+ *
+ * As for HTTP the servers share one core and take turns; the client has the other one, and shares
+ * it with Redis. What the bare server's calls take at the same pace is the machine's noise.
+ */
+import { type ChildProcess, spawn } from "node:child_process";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { RedisServer } from "../fleet/redis-server.ts";
+import { WireWriter } from "../src/server/grpc/wire-writer.ts";
+import { BARE_GRPC_ARGUMENT } from "./bare-grpc.ts";
+import { callOnce } from "./grpc-calls.ts";
+import { GrpcClient, type GrpcCount, type GrpcOrder } from "./grpc-load.ts";
+import type { HttpSetup } from "./http.ts";
+
+export type GrpcStore = "embedded" | "redis";
+export const GRPC_STORES: readonly GrpcStore[] = ["embedded", "redis"];
+
+/** How a limit is decided while there is a Redis. */
+export type GrpcMode = "hybrid" | "exact";
+export const GRPC_MODES: readonly GrpcMode[] = ["hybrid", "exact"];
+
+export type RedisState = "up" | "hanging" | "stopped";
+export const REDIS_STATES: readonly RedisState[] = ["up", "hanging", "stopped"];
+
+/** Calls due a second while their time is measured. */
+export const PACED_PER_SECOND = 2_000;
+
+export interface GrpcSide {
+  /** Answers per second of each round. */
+  readonly perSecond: readonly number[];
+  /** The server's processor time per call, in us, of each round: all its threads. */
+  readonly processorUs: readonly number[];
+  /** Part of a core that the server used. */
+  readonly busy: number;
+}
+
+export interface CallTimes {
+  /** In ms, of each round; a call's time begins when it is due. */
+  readonly p50: readonly number[];
+  readonly p99: readonly number[];
+  /** Over all rounds. */
+  readonly overallP99: number;
+  readonly longest: number;
+  readonly calls: number;
+  /** Calls that failed or were not admitted. */
+  readonly strange: number;
+}
+
+const SIDECAR = fileURLToPath(new URL("../src/main.js", import.meta.url));
+/** Envoy has one connection for each of its workers. */
+const CONNECTIONS = 2;
+const AT_ONCE = 64;
+const KEYS = 1_000;
+const READY_WITHIN_MS = 10_000;
+
+/** Calls per second. Starts and stops all its processes. */
+export async function measureGrpcCalls(
+  store: GrpcStore,
+  setup: HttpSetup,
+): Promise<{ readonly ours: GrpcSide; readonly bare: GrpcSide }> {
+  const stage = await Stage.open(setup, store === "redis");
+  try {
+    const load = { atOnce: AT_ONCE };
+    const sides = [new SideMeter(stage.ours), new SideMeter(stage.bare)] as const;
+    // The first round of each warms it up.
+    for (let round = 0; round <= setup.rounds.count; round += 1) {
+      for (const side of sides) {
+        const before = processorUs(side.server.pid);
+        const startMs = performance.now();
+        const count = await stage.run(side.server, "hybrid", load);
+        const spentUs = processorUs(side.server.pid) - before;
+        if (count.strange > 0) throw new Error(`${count.strange} calls were not answered OK`);
+        if (round > 0) side.add(count, spentUs, (performance.now() - startMs) * 1_000);
+      }
+    }
+    return { ours: sides[0].told(), bare: sides[1].told() };
+  } finally {
+    await stage.close();
+  }
+}
+
+export interface StateTimes {
+  readonly state: RedisState;
+  readonly ours: CallTimes;
+  readonly bare: CallTimes;
+}
+
+/**
+ * How long calls take at a steady pace, in every state of Redis. The first round of a state begins
+ * as soon as Redis has entered it, so that the time until the sidecar notices counts as well.
+ */
+export async function measureGrpcTimes(mode: GrpcMode, setup: HttpSetup): Promise<StateTimes[]> {
+  const stage = await Stage.open(setup, true);
+  const load = { perSecond: PACED_PER_SECOND };
+  try {
+    await stage.run(stage.ours, mode, load);
+    await stage.run(stage.bare, mode, load);
+    const states: StateTimes[] = [];
+    for (const state of REDIS_STATES) {
+      if (state === "hanging") stage.redis?.hang();
+      if (state === "stopped") await stage.redis?.stop();
+      const [ours, bare]: [GrpcCount[], GrpcCount[]] = [[], []];
+      for (let round = 0; round < setup.rounds.count; round += 1) {
+        ours.push(await stage.run(stage.ours, mode, load));
+        bare.push(await stage.run(stage.bare, mode, load));
+      }
+      states.push({ state, ours: timesOf(ours), bare: timesOf(bare) });
+    }
+    return states;
+  } finally {
+    await stage.close();
+  }
+}
+
+interface Served {
+  readonly path: string;
+  readonly pid: number;
+}
+
+/** The processes of one measurement. */
+class Stage {
+  readonly ours: Served;
+  readonly bare: Served;
+  readonly redis: RedisServer | undefined;
+  readonly #parts: StageParts;
+
+  private constructor(parts: StageParts, ours: Served, bare: Served) {
+    this.#parts = parts;
+    this.ours = ours;
+    this.bare = bare;
+    this.redis = parts.redis;
+  }
+
+  static async open(setup: HttpSetup, hasRedis: boolean): Promise<Stage> {
+    const folder = mkdtempSync(join(tmpdir(), "aliquot-bench-"));
+    const redis = hasRedis ? await RedisServer.start(folder) : undefined;
+    const client = new GrpcClient(setup.main, setup.clientCommand);
+    const parts: StageParts = { setup, folder, redis, client, children: [] };
+    process.once("exit", () => endAll(parts));
+    try {
+      const config = join(folder, "config.yaml");
+      const [path, barePath] = [join(folder, "ours.sock"), join(folder, "bare.sock")];
+      writeFileSync(join(folder, "rules.yaml"), RULES);
+      writeFileSync(config, configOf(folder, path, redis?.url));
+      const pid = spawnNode(parts, [SIDECAR, "serve", "--config", config]);
+      const answer = (await untilAnswered(path, requestOf("hybrid", 0))).toString("base64");
+      const argument = JSON.stringify({ path: barePath, answer });
+      const barePid = spawnNode(parts, [setup.main, BARE_GRPC_ARGUMENT, argument]);
+      await untilAnswered(barePath, requestOf("hybrid", 0));
+      return new Stage(parts, { path, pid }, { path: barePath, pid: barePid });
+    } catch (error) {
+      endAll(parts);
+      throw error;
+    }
+  }
+
+  run(server: Served, mode: GrpcMode, load: GrpcOrder["load"]): Promise<GrpcCount> {
+    const requests = Array.from({ length: KEYS }, (_, index) => requestOf(mode, index));
+    const { seconds } = this.#parts.setup.rounds;
+    const { path } = server;
+    return this.#parts.client.run({ path, requests, connections: CONNECTIONS, load, seconds });
+  }
+
+  async close(): Promise<void> {
+    await this.redis?.stop();
+    endAll(this.#parts);
+  }
+}
+
+interface StageParts {
+  readonly setup: HttpSetup;
+  readonly folder: string;
+  readonly redis: RedisServer | undefined;
+  readonly client: GrpcClient;
+  readonly children: ChildProcess[];
+}
+
+function endAll({ folder, redis, client, children }: StageParts): void {
+  client.close();
+  for (const child of children) child.kill("SIGKILL");
+  if (redis?.pid !== undefined) process.kill(redis.pid, "SIGKILL");
+  rmSync(folder, { recursive: true, force: true });
+}
+
+/** @returns The process id. */
+function spawnNode({ setup, children }: StageParts, args: readonly string[]): number {
+  const [program = "", ...rest] = [...(setup.serverCommand ?? []), process.execPath, ...args];
+  const { PATH = "" } = process.env;
+  const child = spawn(program, rest, { stdio: ["ignore", "ignore", "inherit"], env: { PATH } });
+  children.push(child);
+  return child.pid ?? 0;
+}
+
+async function untilAnswered(path: string, request: Buffer): Promise<Buffer> {
+  const deadline = performance.now() + READY_WITHIN_MS;
+  for (;;) {
+    try {
+      return await callOnce(path, request);
+    } catch (error) {
+      if (performance.now() > deadline) {
+        throw new Error("a server of the benchmark does not answer", { cause: error });
+      }
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  }
+}
+
+class SideMeter {
+  readonly server: Served;
+  readonly #perSecond: number[] = [];
+  readonly #processorUs: number[] = [];
+  #spentUs = 0;
+  #spanUs = 0;
+
+  constructor(server: Served) {
+    this.server = server;
+  }
+
+  add(count: GrpcCount, spentUs: number, spanUs: number): void {
+    this.#perSecond.push(count.perSecond);
+    this.#processorUs.push(spentUs / count.answers);
+    this.#spentUs += spentUs;
+    this.#spanUs += spanUs;
+  }
+
+  told(): GrpcSide {
+    const busy = this.#spentUs / this.#spanUs;
+    return { perSecond: this.#perSecond, processorUs: this.#processorUs, busy };
+  }
+}
+
+function timesOf(rounds: readonly GrpcCount[]): CallTimes {
+  const all = rounds.flatMap(({ times }) => times).sort((a, b) => a - b);
+  return {
+    p50: rounds.map(({ times }) => partOf(times, 0.5)),
+    p99: rounds.map(({ times }) => partOf(times, 0.99)),
+    overallP99: partOf(all, 0.99),
+    longest: all.at(-1) ?? Number.NaN,
+    calls: all.length,
+    strange: rounds.reduce((sum, { strange }) => sum + strange, 0),
+  };
+}
+
+function partOf(sorted: readonly number[], part: number): number {
+  return sorted[Math.ceil(part * sorted.length) - 1] ?? Number.NaN;
+}
+
+/** Limits that are never reached, so that every answer has about the same bytes. */
+const RULES = `domain: bench
+descriptors:
+  - key: hybrid
+    rate_limit: { unit: second, requests_per_unit: 1000000 }
+    aliquot: { mode: hybrid }
+  - key: exact
+    rate_limit: { unit: second, requests_per_unit: 1000000 }
+    aliquot: { mode: exact }
+`;
+
+/** A request with one descriptor, `hybrid=user-1` or the like. */
+function requestOf(mode: GrpcMode, index: number): Buffer {
+  const writer = new WireWriter();
+  writer.text(1, "bench");
+  writer.message(2, () =>
+    writer.message(1, () => {
+      writer.text(1, mode);
+      writer.text(2, `user-${index}`);
+    }),
+  );
+  return writer.finish();
+}
+
+function configOf(folder: string, socket: string, redisUrl: string | undefined): string {
+  return [
+    "version: 1",
+    "fleet: bench",
+    "listen:",
+    `  http: { socket: ${join(folder, "http.sock")}, tcp: "off" }`,
+    `  grpc: { socket: ${socket} }`,
+    '  ops: "off"',
+    ...(redisUrl === undefined ? [] : ["redis:", `  url: ${redisUrl}`]),
+    "log_level: error",
+    `envoy: { domains: ["${join(folder, "rules.yaml")}"] }`,
+    "",
+  ].join("\n");
+}
+
+/** Processor time of a process so far, in us: what the scheduler gave to each of its threads. */
+function processorUs(pid: number): number {
+  const threads = readdirSync(`/proc/${pid}/task`);
+  return threads.reduce((sum, thread) => {
+    const schedstat = readFileSync(`/proc/${pid}/task/${thread}/schedstat`, "latin1");
+    return sum + Number(schedstat.split(" ")[0]) / 1_000;
+  }, 0);
+}
