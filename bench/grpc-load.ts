@@ -23,8 +23,9 @@ export interface GrpcOrder {
 export interface GrpcCount {
   readonly answers: number;
   readonly perSecond: number;
-  /** Calls that failed, or were answered with another code than OK. */
-  readonly strange: number;
+  readonly failed: number;
+  /** Calls that were answered with another code than OK. */
+  readonly denied: number;
   /** Times of the calls in ms, sorted; of an open loop only. */
   readonly times: readonly number[];
 }
@@ -87,7 +88,8 @@ class GrpcLoad {
   #next = 0;
   #underWay = 0;
   #answers = 0;
-  #strange = 0;
+  #failed = 0;
+  #denied = 0;
   #isOver = false;
   #onIdle: () => void = () => {};
 
@@ -109,9 +111,9 @@ class GrpcLoad {
       if ("atOnce" in load) await Promise.race([broken, this.#keepBusy(load.atOnce)]);
       else await Promise.race([broken, this.#keepPace(load.perSecond)]);
       const seconds = (monotonicUs() - startUs) / 1e6;
-      const [answers, strange] = [this.#answers, this.#strange];
+      const [answers, failed, denied] = [this.#answers, this.#failed, this.#denied];
       const times = this.#times.sort((a, b) => a - b);
-      return { answers, perSecond: answers / seconds, strange, times };
+      return { answers, perSecond: answers / seconds, failed, denied, times };
     } finally {
       for (const connection of this.#connections) connection.close();
     }
@@ -147,7 +149,8 @@ class GrpcLoad {
     this.#underWay -= 1;
     this.#answers += 1;
     // Field 1, a number, OK.
-    if (message?.[0] !== 0x08 || message[1] !== 1) this.#strange += 1;
+    if (message === undefined) this.#failed += 1;
+    else if (message[0] !== 0x08 || message[1] !== 1) this.#denied += 1;
     if ("perSecond" in this.#order.load) {
       this.#times.push((monotonicUs() - dueUs) / 1_000);
       if (this.#isOver && this.#underWay === 0) this.#onIdle();

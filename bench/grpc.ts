@@ -7,7 +7,7 @@
  * it with Redis. What the bare server's calls take at the same pace is the machine's noise.
  */
 import { type ChildProcess, spawn } from "node:child_process";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -17,6 +17,7 @@ import { BARE_GRPC_ARGUMENT } from "./bare-grpc.ts";
 import { callOnce } from "./grpc-calls.ts";
 import { GrpcClient, type GrpcCount, type GrpcOrder } from "./grpc-load.ts";
 import type { HttpSetup } from "./http.ts";
+import { processorUs } from "./processor-time.ts";
 
 export type GrpcStore = "embedded" | "redis";
 export const GRPC_STORES: readonly GrpcStore[] = ["embedded", "redis"];
@@ -48,8 +49,8 @@ export interface CallTimes {
   readonly overallP99: number;
   readonly longest: number;
   readonly calls: number;
-  /** Calls that failed or were not admitted. */
-  readonly strange: number;
+  readonly failed: number;
+  readonly denied: number;
 }
 
 const SIDECAR = fileURLToPath(new URL("../src/main.js", import.meta.url));
@@ -75,7 +76,8 @@ export async function measureGrpcCalls(
         const startMs = performance.now();
         const count = await stage.run(side.server, "hybrid", load);
         const spentUs = processorUs(side.server.pid) - before;
-        if (count.strange > 0) throw new Error(`${count.strange} calls were not answered OK`);
+        const notOk = count.failed + count.denied;
+        if (notOk > 0) throw new Error(`${notOk} calls were not answered OK`);
         if (round > 0) side.add(count, spentUs, (performance.now() - startMs) * 1_000);
       }
     }
@@ -243,7 +245,8 @@ function timesOf(rounds: readonly GrpcCount[]): CallTimes {
     overallP99: partOf(all, 0.99),
     longest: all.at(-1) ?? Number.NaN,
     calls: all.length,
-    strange: rounds.reduce((sum, { strange }) => sum + strange, 0),
+    failed: rounds.reduce((sum, { failed }) => sum + failed, 0),
+    denied: rounds.reduce((sum, { denied }) => sum + denied, 0),
   };
 }
 
@@ -288,13 +291,4 @@ function configOf(folder: string, socket: string, redisUrl: string | undefined):
     `envoy: { domains: ["${join(folder, "rules.yaml")}"] }`,
     "",
   ].join("\n");
-}
-
-/** Processor time of a process so far, in us: what the scheduler gave to each of its threads. */
-function processorUs(pid: number): number {
-  const threads = readdirSync(`/proc/${pid}/task`);
-  return threads.reduce((sum, thread) => {
-    const schedstat = readFileSync(`/proc/${pid}/task/${thread}/schedstat`, "latin1");
-    return sum + Number(schedstat.split(" ")[0]) / 1_000;
-  }, 0);
 }

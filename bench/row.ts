@@ -71,11 +71,11 @@ export function grpcTimesLine({ mode, state, ours, bare }: GrpcTimesRow): string
   return `  ${mode.padEnd(7)} Redis ${state.padEnd(8)} ${timesText(ours)}; bare ${timesText(bare)}`;
 }
 
-function timesText({ p50, p99, overallP99, longest, calls, strange }: CallTimes): string {
-  const failed = strange === 0 ? "" : `, ${strange} of ${calls} not OK`;
+function timesText({ p50, p99, overallP99, longest, calls, failed, denied }: CallTimes): string {
+  const notOk = failed + denied === 0 ? "" : `; of ${calls}, ${failed} failed, ${denied} denied`;
   return (
     `p50 ${spreadOf(p50).median.toFixed(2)}, p99 ${overallP99.toFixed(2)} ` +
-    `(rounds ${spreadText(spreadOf(p99))}), longest ${longest.toFixed(1)}${failed}`
+    `(rounds ${spreadText(spreadOf(p99))}), longest ${longest.toFixed(1)}${notOk}`
   );
 }
 
