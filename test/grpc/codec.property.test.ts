@@ -1,11 +1,14 @@
 import fc from "fast-check";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import {
   decodeRateLimitRequest,
   encodeRateLimitResponse,
 } from "../../src/server/grpc/rate-limit-codec.ts";
 import type { RateLimitResponse } from "../../src/server/rate-limit-messages.ts";
+import { FUZZ_TIMEOUT_MS, fuzzRuns } from "../support/fuzz-runs.ts";
 import { decodeResponse, encodeRequest } from "./protobuf-js.ts";
+
+vi.setConfig({ testTimeout: FUZZ_TIMEOUT_MS });
 
 const uint32 = fc.oneof(fc.nat(300), fc.nat(4_294_967_295), fc.constant(4_294_967_295));
 /** Short and long, ASCII and not: lengths on both sides of what one byte can tell. */
@@ -65,7 +68,7 @@ describe("the hand-written codec of the rate limit service", () => {
           })),
         });
       }),
-      { numRuns: 1_000 },
+      { numRuns: fuzzRuns(1_000) },
     );
   });
 
@@ -89,7 +92,7 @@ describe("the hand-written codec of the rate limit service", () => {
         const plain = fields === undefined ? undefined : plainFields(fields);
         expect(plain).toEqual(response.dynamicMetadata);
       }),
-      { numRuns: 1_000 },
+      { numRuns: fuzzRuns(1_000) },
     );
   });
 
@@ -99,7 +102,7 @@ describe("the hand-written codec of the rate limit service", () => {
         const decoded = decodeRateLimitRequest(Buffer.from(bytes));
         expect(["string", "object"]).toContain(typeof decoded);
       }),
-      { numRuns: 20_000 },
+      { numRuns: fuzzRuns(20_000) },
     );
   });
 
@@ -120,7 +123,7 @@ describe("the hand-written codec of the rate limit service", () => {
         fc.pre(Buffer.compare(a, b) !== 0);
         expect(valueRead(a)).not.toBe(valueRead(b));
       }),
-      { numRuns: 5_000 },
+      { numRuns: fuzzRuns(5_000) },
     );
   });
 });

@@ -1,7 +1,10 @@
 import fc from "fast-check";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
+import { FUZZ_TIMEOUT_MS, fuzzRuns } from "../support/fuzz-runs.ts";
 import { type Door, openDoor } from "./forward-door.ts";
 import { openSocket, readToEnd } from "./http-client.ts";
+
+vi.setConfig({ testTimeout: FUZZ_TIMEOUT_MS });
 
 const YAML = [
   "limits:",
@@ -85,7 +88,7 @@ describe("any request to /v1/forward", () => {
         expect([200, 400, 401, 403, 404, 429]).toContain(status);
         if (status !== 200) expect(spent()).toBe(before);
       }),
-      { numRuns: 1_500 },
+      { numRuns: fuzzRuns(1_500) },
     );
     expect(seen).toContain(200);
     expect(seen).toContain(400);

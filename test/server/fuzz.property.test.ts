@@ -1,7 +1,10 @@
 import fc from "fast-check";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { FUZZ_TIMEOUT_MS, fuzzRuns } from "../support/fuzz-runs.ts";
 import { ExactDecider, HOUR_US, limitOf } from "./exact-decider.ts";
 import { type Answer, type Served, serve } from "./http-client.ts";
+
+vi.setConfig({ testTimeout: FUZZ_TIMEOUT_MS });
 
 let decider: ExactDecider;
 let served: Served;
@@ -67,7 +70,7 @@ describe("whatever is sent", () => {
         fc.uint8Array({ maxLength: 200 }),
         (path, bytes) => expectHarmless("POST", path, Buffer.from(bytes)),
       ),
-      { numRuns: 400 },
+      { numRuns: fuzzRuns(400) },
     );
   });
 
@@ -76,7 +79,7 @@ describe("whatever is sent", () => {
       fc.asyncProperty(fc.constantFrom(...POSTS), jsonBodies, (path, body) =>
         expectHarmless("POST", path, JSON.stringify(body)),
       ),
-      { numRuns: 600 },
+      { numRuns: fuzzRuns(600) },
     );
   });
 
@@ -96,7 +99,7 @@ describe("whatever is sent", () => {
         (path, method, query) =>
           expectHarmless(method, `${path}${path.includes("?") ? "&" : "?"}${query}`),
       ),
-      { numRuns: 600 },
+      { numRuns: fuzzRuns(600) },
     );
   });
 
@@ -105,7 +108,7 @@ describe("whatever is sent", () => {
       fc.asyncProperty(fc.stringMatching(/^[!-~]{0,40}$/), (text) =>
         expectHarmless("GET", `/v1/limits/${text}`),
       ),
-      { numRuns: 200 },
+      { numRuns: fuzzRuns(200) },
     );
   });
 });
