@@ -15,6 +15,8 @@ export type StoreState = "up" | "timeout" | "unreachable" | "refused" | "malform
 const LINE_INTERVAL_US = US_PER_SECOND;
 /** Reasons told in one outage. */
 const REASONS_MAX = 2;
+/** A store that only flaps needs no second reason. */
+const SECOND_REASON_AFTER_US = 3 * US_PER_SECOND;
 
 export class StoreLog {
   readonly #logger: Logger;
@@ -22,6 +24,7 @@ export class StoreLog {
   #logged: StoreState = "up";
   #loggedAtUs: InstantUs = Number.NEGATIVE_INFINITY;
   #last: StoreState = "up";
+  #degradedAtUs: InstantUs = Number.NEGATIVE_INFINITY;
   /** Reasons told in this outage. */
   readonly #told = new Set<string>();
   /** Changes since the last line, the one being told included. */
@@ -41,9 +44,12 @@ export class StoreLog {
     if (state !== this.#last) this.#changes += 1;
     this.#last = state;
     if (nowUs - this.#loggedAtUs < LINE_INTERVAL_US) return;
-    if (state === this.#logged && !this.#isNews(state, detail)) return;
-    if (state === "up") this.#told.clear();
-    else this.#told.add(detail);
+    if (state === this.#logged && !this.#isNews(nowUs, state, detail)) return;
+    if (state === "up" || this.#logged === "up") {
+      this.#told.clear();
+      this.#degradedAtUs = nowUs;
+    }
+    this.#told.add(detail);
     const fields = { store: state, changes: this.#changes };
     if (state === "up") this.#logger.info(fields, "the store answers again");
     else this.#logger.warn({ ...fields, detail }, "the store is degraded");
@@ -53,7 +59,8 @@ export class StoreLog {
   }
 
   /** Whether the same state has a reason that was not told yet. */
-  #isNews(state: StoreState, detail: string): boolean {
-    return state !== "up" && this.#told.size < REASONS_MAX && !this.#told.has(detail);
+  #isNews(nowUs: InstantUs, state: StoreState, detail: string): boolean {
+    if (state === "up" || nowUs - this.#degradedAtUs < SECOND_REASON_AFTER_US) return false;
+    return this.#told.size < REASONS_MAX && !this.#told.has(detail);
   }
 }

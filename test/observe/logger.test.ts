@@ -113,8 +113,9 @@ describe("the store in the log", () => {
   it("tells one further reason of the same outage, once", () => {
     const { log, lines } = capture();
     const store = new StoreLog(log);
-    const reasons = ["the connection was lost", "WRONGPASS", "the connection was lost", "a third"];
-    for (const [second, reason] of [...reasons, ...reasons].entries()) {
+    const reasons = ["the connection was lost", "soon over", "soon over"];
+    const later = ["WRONGPASS", "the connection was lost", "a third"];
+    for (const [second, reason] of [...reasons, ...later, ...later].entries()) {
       store.observe(second * SECOND, "unreachable", reason);
     }
     expect(lines()).toMatchObject([
