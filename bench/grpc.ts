@@ -157,6 +157,7 @@ class Stage {
       await untilAnswered(barePath, requestOf("hybrid", 0));
       return new Stage(parts, { path, pid }, { path: barePath, pid: barePid });
     } catch (error) {
+      await redis?.stop();
       endAll(parts);
       throw error;
     }
