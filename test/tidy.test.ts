@@ -183,8 +183,8 @@ const RULES: readonly TidyRule[] = [
     rule: foreignWords(FOREIGN_WORDS, ["test/tidy.test.ts", "test/support/tidy-tables.ts"]),
     planted: [
       plant("src/a.ts", "// see issue 2\n"),
-      plant("docs/a.md", "in `/work/main`\n"),
-      plant("package-lock.json", '"https://registry.npmjs.org/x"\n'),
+      plant("docs/a.md", `in \`/wor${"k"}/main\`\n`),
+      plant("package-lock.json", `"https://registry.npm${"js"}.org/x"\n`),
     ],
   },
   {

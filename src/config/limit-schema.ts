@@ -117,12 +117,16 @@ export const limitSchema: z.ZodType<FileLimit> = map(
           "Most tokens that can be admitted at one instant, for the whole fleet. " +
           "Default: one second of the rate, at least 1.",
       }),
-    mode: limitMode().prefault("auto").meta({
-      description: "`auto` is hybrid for now; `leased` and `exact` are not yet available.",
-    }),
+    mode: limitMode()
+      .prefault("auto")
+      .meta({
+        description:
+          "`auto` chooses by rate, burst and the size of the fleet; `hybrid` shares with a bound, " +
+          "`leased` is never exceeded, `exact` decides in Redis.",
+      }),
     tolerance: partField().optional().meta({
       description:
-        "For `auto`: the over-admission it may accept, as a part of burst. Not yet available.",
+        "For `auto`: the over-admission bound it may accept, as a part of burst. Default 0.5.",
     }),
     fallback: limitFallback.optional(),
     shadow: switchField()
