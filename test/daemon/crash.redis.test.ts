@@ -53,8 +53,8 @@ describe("SIGKILL of a sidecar under load", () => {
     const admitted = rounds.reduce((sum, { allowed }) => sum + allowed, 0);
 
     expect(rounds.reduce((sum, { failed }) => sum + failed, 0)).toBe(0);
-    // A check that had to ask and got no reply in 10 ms is denied: rare, but every kill is followed by
-    // the start of a process that takes a core for a while.
+    // A check that had to ask and got no reply in 10 ms is denied: rare, but every kill is followed
+    // by the start of a process that takes a core for a while.
     const denied = rounds.reduce((sum, round) => sum + round.denied, 0);
     expect(denied).toBeLessThanOrEqual(0.06 * admitted);
     for (const survivor of survivors) {
