@@ -121,7 +121,7 @@ export const limitSchema: z.ZodType<FileLimit> = map(
       .prefault("auto")
       .meta({
         description:
-          "`auto` chooses by rate, burst and the size of the fleet; `hybrid` shares with a bound, " +
+          "`auto` chooses by rate, burst and the fleet's size; `hybrid` shares with a bound, " +
           "`leased` is never exceeded, `exact` decides in Redis.",
       }),
     tolerance: partField().optional().meta({
