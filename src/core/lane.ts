@@ -18,7 +18,7 @@ import { type DurationUs, type InstantUs, US_PER_MS, US_PER_SECOND } from "./uni
 /** A batch unanswered for this long means that the pod is isolated. */
 export const STALE_US: DurationUs = US_PER_SECOND;
 /** Longest pause between two sends of one batch while isolated. */
-const RESEND_PAUSE_MAX_US: DurationUs = 500 * US_PER_MS;
+const RESEND_PAUSE_MAX_US: DurationUs = 250 * US_PER_MS;
 /** The store forgets a sequence number after ten minutes; a batch is given up well before. */
 export const BATCH_LIFE_US: DurationUs = 300 * US_PER_SECOND;
 const RTT_START_US: DurationUs = 5 * US_PER_MS;
