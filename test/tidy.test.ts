@@ -184,7 +184,7 @@ const RULES: readonly TidyRule[] = [
     planted: [
       plant("src/a.ts", "// see issue 2\n"),
       plant("docs/a.md", `in \`/wor${"k"}/main\`\n`),
-      plant("package-lock.json", `"https://registry.npm${"js"}.org/x"\n`),
+      plant("package-lock.json", `"https://regis${"try"}.npm${"js"}.org/x"\n`),
     ],
   },
   {

@@ -96,7 +96,7 @@ export class PodLimiter {
     const pods = (): number => fleet.pods(this.#books.assumedPods);
     const hold = (at: InstantUs): number => fleet.hold(at, this.#books.margin);
     const calls = new StoreCalls({ table, held, schedule, lanes, ...timeouts, pods, hold });
-    const storeDecided = new StoreDecided({ table, fallback, schedule, health, calls });
+    const storeDecided = new StoreDecided({ table, fallback, schedule, calls });
     schedule.inspectLease = (slot, at) => calls.inspect(slot, at);
     const buckets = { table, hybrid, fallback, storeDecided };
     const parts = { ...buckets, held, lanes, schedule, health, calls, commandTimeoutUs };

@@ -9,7 +9,6 @@ import { ISOLATED_AT, UNREPORTED } from "./hybrid-row.ts";
 import type { RowSchedule } from "./row-schedule.ts";
 import type { Seat } from "./seat.ts";
 import type { StoreCalls } from "./store-calls.ts";
-import type { StoreHealth } from "./store-health.ts";
 import { type DurationUs, type InstantUs, type Tokens, US_PER_MS } from "./units.ts";
 
 /** What to answer as a wait when the store did not answer. */
@@ -19,7 +18,6 @@ export interface StoreDecidedParts {
   readonly table: BucketTable;
   readonly fallback: FallbackBuckets;
   readonly schedule: RowSchedule;
-  readonly health: StoreHealth;
   readonly calls: StoreCalls;
 }
 
