@@ -105,7 +105,7 @@ export async function measureGrpcTimes(mode: GrpcMode, setup: HttpSetup): Promis
     await stage.run(stage.bare, mode, load);
     const states: StateTimes[] = [];
     for (const state of REDIS_STATES) {
-      if (state === "hanging") stage.redis?.hang();
+      if (state === "hanging") stage.redis?.pause();
       if (state === "stopped") await stage.redis?.stop();
       const [ours, bare]: [GrpcCount[], GrpcCount[]] = [[], []];
       for (let round = 0; round < setup.rounds.count; round += 1) {

@@ -1,49 +1,91 @@
 /**
- * A real Redis (or Valkey) server for a run: on a free port, without persistence, with every way to
- * misbehave that the schedule knows.
+ * A real Redis (or Valkey) server, for the harness, the benchmarks and the tests: on a free port,
+ * without persistence, with every way to misbehave that a schedule or a test knows.
  */
-import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
+import { accessSync, constants, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
+import { delimiter, join } from "node:path";
 import { freePort } from "./free-port.ts";
 
 const READY_WITHIN_MS = 10_000;
 const ANSWER_WITHIN_MS = 500;
 const POLL_MS = 10;
-const BINARIES = ["redis-server", "valkey-server"] as const;
+const OUTPUT_MAX = 4_000;
+/** Another process may take a port between its choice and the server's start. */
+const START_ATTEMPTS = 5;
+const BINARIES: readonly string[] = ["redis-server", "valkey-server"];
 
-/** The name of a server program on PATH. @throws {Error} When there is none. */
-export function findRedisServer(): string {
+/** The server program on PATH. @throws {Error} When there is none. */
+export function serverBinary(): string {
+  const { PATH = "" } = process.env;
   for (const name of BINARIES) {
-    if (spawnSync(name, ["--version"], { stdio: "ignore" }).error === undefined) return name;
+    for (const folder of PATH.split(delimiter)) {
+      try {
+        accessSync(join(folder, name), constants.X_OK);
+        return join(folder, name);
+      } catch {
+        // Not here; the next folder may have it.
+      }
+    }
   }
-  throw new Error("a fleet needs redis-server (or valkey-server) on PATH, and there is none");
+  throw new Error("neither redis-server nor valkey-server is on PATH; npm test sees to it");
 }
 
+export interface RedisServerOptions {
+  /** A port to use again; a free one by default. */
+  readonly port?: number;
+  /** Further arguments of redis-server. */
+  readonly args?: readonly string[];
+  /** Lines of a configuration that make it a Sentinel; its port and folder come by themselves. */
+  readonly sentinel?: readonly string[];
+  /** In the group of its starter it ends with it on Ctrl-C; alone by default. */
+  readonly sharesGroup?: boolean;
+}
+
+/** Starts servers of a topology, one at a time. */
+export type RedisStarter = (options: RedisServerOptions) => Promise<RedisServer>;
+
 export class RedisServer {
+  readonly host = "127.0.0.1";
   readonly port: number;
   readonly #folder: string;
-  readonly #binary: string;
+  readonly #options: RedisServerOptions;
   #child: ChildProcess | undefined;
   #isHanging = false;
-  /** Script calls of servers that were stopped, and of the running one as last asked. */
+  #output = "";
+  /** Script calls of processes that were stopped, and of the running one as last asked. */
   #callsBefore = 0;
   #callsNow = 0;
 
-  private constructor(port: number, folder: string, binary: string) {
+  private constructor(port: number, folder: string, options: RedisServerOptions) {
     this.port = port;
     this.#folder = folder;
-    this.#binary = binary;
+    this.#options = options;
   }
 
-  /** Starts a server on a free port. @param folder - Its working folder. */
-  static async start(folder: string): Promise<RedisServer> {
-    const server = new RedisServer(await freePort(), folder, findRedisServer());
-    await server.start();
-    return server;
+  /**
+   * Starts a server and waits until it answers.
+   *
+   * @param folder - Where it may make a folder of its own.
+   * @throws {Error} With the server's last words.
+   */
+  static async start(folder: string, options: RedisServerOptions = {}): Promise<RedisServer> {
+    for (let attempt = 1; ; attempt += 1) {
+      const port = options.port ?? (await freePort());
+      const server = new RedisServer(port, join(folder, `redis-${port}`), options);
+      try {
+        await server.start();
+        return server;
+      } catch (error) {
+        await server.dispose();
+        if (options.port !== undefined || attempt === START_ATTEMPTS) throw error;
+      }
+    }
   }
 
   get url(): string {
-    return `redis://127.0.0.1:${this.port}/0`;
+    return `redis://${this.host}:${this.port}/0`;
   }
 
   get pid(): number | undefined {
@@ -55,61 +97,70 @@ export class RedisServer {
     return this.#isHanging ? "hanging" : "up";
   }
 
-  /** Calls of EVAL and EVALSHA over the whole run, as far as the server could be asked. */
+  /** Calls of EVAL and EVALSHA over all its processes, as far as they could be asked. */
   get scriptCalls(): number {
     return this.#callsBefore + this.#callsNow;
   }
 
   /** Lets a hanging server go on, or starts a stopped one, empty. Waits until it answers. */
   async start(): Promise<void> {
-    if (this.#child !== undefined) {
-      this.#child.kill("SIGCONT");
-      this.#isHanging = false;
-      return;
-    }
-    const { port } = this;
-    const args = [
-      "--port",
-      String(port),
-      "--bind",
-      "127.0.0.1",
-      "--save",
-      "",
-      "--appendonly",
-      "no",
-    ];
-    // A group of its own: Ctrl-C is for the harness, which stops the server in its turn.
-    const child = spawn(this.#binary, [...args, "--dir", this.#folder], {
-      stdio: "ignore",
-      detached: true,
+    if (this.#child !== undefined) return this.resume();
+    this.#output = "";
+    mkdirSync(this.#folder, { recursive: true });
+    const child = spawn(serverBinary(), this.#arguments(), {
+      stdio: ["ignore", "pipe", "pipe"],
+      detached: this.#options.sharesGroup !== true,
     });
     this.#child = child;
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.on("data", (text: Buffer) => {
+        this.#output = (this.#output + text.toString()).slice(-OUTPUT_MAX);
+      });
+    }
     const deadline = performance.now() + READY_WITHIN_MS;
-    while (!(await this.ask(["PING"])).startsWith("+PONG")) {
+    while (!/^(\+PONG|-NOAUTH)/.test(await this.ask(["PING"]))) {
       if (child.exitCode !== null || performance.now() > deadline) {
-        throw new Error(`${this.#binary} does not answer on port ${port}`);
+        throw new Error(`redis-server on port ${this.port} did not start:\n${this.#output}`);
       }
       await new Promise((resolve) => setTimeout(resolve, POLL_MS));
     }
   }
 
-  hang(): void {
+  /** Stops answering, as a hanging host does; connections stay open. */
+  pause(): void {
     this.#child?.kill("SIGSTOP");
     this.#isHanging = this.#child !== undefined;
   }
 
-  /** Ends the process at once. Data is lost. */
+  resume(): void {
+    this.#child?.kill("SIGCONT");
+    this.#isHanging = false;
+  }
+
+  /** Ends the process at once; connections are refused from then on. Data is lost. */
   async stop(): Promise<void> {
     const child = this.#child;
     if (child === undefined) return;
-    if (!this.#isHanging) await this.refreshCalls();
+    await this.refreshCalls();
     this.#child = undefined;
     this.#isHanging = false;
     this.#callsBefore += this.#callsNow;
     this.#callsNow = 0;
+    if (child.exitCode !== null || child.signalCode !== null) return;
     const ended = new Promise((resolve) => child.once("exit", resolve));
-    if (child.exitCode !== null || !child.kill("SIGKILL")) return;
-    await ended;
+    if (child.kill("SIGKILL")) await ended;
+  }
+
+  /** For the end of the process that started it, where nothing can be awaited. */
+  destroy(): void {
+    this.#child?.kill("SIGKILL");
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+
+  /** Ends the process and removes its folder. */
+  async dispose(): Promise<void> {
+    await this.stop();
+    rmSync(this.#folder, { recursive: true, force: true });
   }
 
   /** Asks the server how many scripts it has run; a server that does not answer changes nothing. */
@@ -127,7 +178,7 @@ export class RedisServer {
   ask(command: readonly string[]): Promise<string> {
     return new Promise((resolve) => {
       let reply = "";
-      const socket = connect(this.port, "127.0.0.1");
+      const socket = connect(this.port, this.host);
       const end = (): void => {
         socket.destroy();
         resolve(reply);
@@ -139,7 +190,19 @@ export class RedisServer {
         if (isWhole(reply)) end();
       });
       socket.on("error", end);
+      socket.on("close", end);
     });
+  }
+
+  #arguments(): string[] {
+    const { args = [], sentinel } = this.#options;
+    const place = ["--port", String(this.port), "--bind", this.host, "--dir", this.#folder];
+    if (sentinel === undefined) return [...place, "--save", "", "--appendonly", "no", ...args];
+    // A Sentinel keeps what it learns in its configuration.
+    const file = join(this.#folder, "sentinel.conf");
+    const lines = [`port ${this.port}`, `bind ${this.host}`, `dir ${this.#folder}`, ...sentinel];
+    writeFileSync(file, `${lines.join("\n")}\n`);
+    return [file, "--sentinel"];
   }
 }
 

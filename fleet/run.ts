@@ -218,7 +218,7 @@ class Run {
         await this.#redis?.stop();
         return;
       case "redis-hang":
-        this.#redis?.hang();
+        this.#redis?.pause();
         return;
       case "redis-start":
         await this.#redis?.start();

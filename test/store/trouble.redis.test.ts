@@ -10,7 +10,8 @@ import {
   type RedisCoordinator,
   type RedisCoordinatorOptions,
 } from "../../src/store/redis/redis-coordinator.ts";
-import { freePort, type RedisServer, startRedis } from "../support/redis-server.ts";
+import { freePort } from "../support/free-port.ts";
+import { type RedisServer, startRedis } from "../support/redis-server.ts";
 import { LANES } from "./both-stores.ts";
 import { accessTo, connected } from "./connected.ts";
 import { batchOf, keysOfLane, limitOf, MS, replyOf } from "./pod.ts";

@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Redis } from "ioredis";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { RedisCluster } from "../../fleet/redis-cluster.ts";
 import { projectFiles } from "../support/project-files.ts";
-import { RedisCluster } from "../support/redis-cluster.ts";
 import { type RedisServer, startRedis } from "../support/redis-server.ts";
 import { type Sidecar, startSidecar, stopSidecars } from "../support/sidecar.ts";
 import { until } from "../support/until.ts";
@@ -142,7 +142,7 @@ describe("the ACL rules in the documentation", () => {
   });
 
   it("are enough on a cluster, where a changed password is read again as well", async () => {
-    const cluster = await RedisCluster.start();
+    const cluster = await RedisCluster.start(startRedis);
     try {
       for (const node of cluster.nodes) await setUser(cluster.admin(node), RULES);
       const keys = Array.from({ length: 30 }, (_, i) => `key-${i}`);

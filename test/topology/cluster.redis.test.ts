@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { RedisCluster } from "../support/redis-cluster.ts";
-import type { RedisServer } from "../support/redis-server.ts";
+import { RedisCluster } from "../../fleet/redis-cluster.ts";
+import { type RedisServer, startRedis } from "../support/redis-server.ts";
 import { type Sidecar, startSidecar, stopSidecars } from "../support/sidecar.ts";
 import { until } from "../support/until.ts";
 import { admitted, consumed, consumedOver, gathered, settled, stateName } from "./bookkeeping.ts";
@@ -16,7 +16,7 @@ const KEYS = [...ODD_KEYS, ...Array.from({ length: 44 }, (_, i) => `key-${i}`)];
 let cluster: RedisCluster;
 
 beforeAll(async () => {
-  cluster = await RedisCluster.start();
+  cluster = await RedisCluster.start(startRedis);
 }, 120_000);
 
 let running: Sidecar[] = [];

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from "vitest";
-import { SentinelGroup } from "../support/redis-sentinel.ts";
-import type { RedisServer } from "../support/redis-server.ts";
+import { SentinelGroup } from "../../fleet/sentinel-group.ts";
+import { type RedisServer, startRedis } from "../support/redis-server.ts";
 import { startSidecar, stopSidecars } from "../support/sidecar.ts";
 import { until } from "../support/until.ts";
 import { consumed, gathered, settled } from "./bookkeeping.ts";
@@ -39,7 +39,7 @@ describe("a failover by Sentinel", () => {
   ])(
     "$how: the pods find the new primary, and no caller notices",
     async ({ kills }) => {
-      group = await SentinelGroup.start();
+      group = await SentinelGroup.start(startRedis);
       const pods = await startPods(3);
       const exact = new Traffic(pods, { limit: "slow", keys: [KEY], perSecond: 20 });
       const strict = new Traffic(pods, { limit: "api", keys: ["all"], perSecond: 60 });

@@ -3,27 +3,34 @@
  * over within a few seconds.
  */
 import { Cluster, Redis } from "ioredis";
-import { freePort, type RedisServer, startRedis } from "./redis-server.ts";
+import { freePort } from "./free-port.ts";
+import type { RedisServer, RedisStarter } from "./redis-server.ts";
 import { until } from "./until.ts";
 
 const PRIMARIES = 3;
 const SLOTS = 16_384;
-/** Short, and still longer than a busy test machine makes a node wait. */
+/** Short, and still longer than a busy machine makes a node wait. */
 const NODE_TIMEOUT_MS = 1_500;
 const READY_WITHIN_MS = 30_000;
 
 export class RedisCluster {
   /** The first three begin as primaries of a third of the slots each, in this order. */
   readonly nodes: RedisServer[] = [];
-  private readonly busPorts: number[] = [];
-  private readonly clients = new Map<RedisServer, Redis>();
-  private whole: Cluster | undefined;
+  readonly #busPorts: number[] = [];
+  readonly #clients = new Map<RedisServer, Redis>();
+  #whole: Cluster | undefined;
 
-  /** Resolves when every node finds the cluster complete. @param args - For every server. */
-  static async start(args: readonly string[] = []): Promise<RedisCluster> {
+  /**
+   * Resolves when every node finds the cluster complete.
+   *
+   * @param starter - Starts each of the servers.
+   * @param args - For every server.
+   * @throws {Error} When one of them does not start, or they do not find each other.
+   */
+  static async start(starter: RedisStarter, args: readonly string[] = []): Promise<RedisCluster> {
     const cluster = new RedisCluster();
     try {
-      await cluster.begin(args);
+      await cluster.#begin(starter, args);
       return cluster;
     } catch (error) {
       await cluster.dispose();
@@ -39,17 +46,17 @@ export class RedisCluster {
 
   /** A client that finds the right node by itself. */
   get client(): Cluster {
-    this.whole ??= new Cluster(this.nodes.map(({ host, port }) => ({ host, port })));
-    return this.whole;
+    this.#whole ??= new Cluster(this.nodes.map(({ host, port }) => ({ host, port })));
+    return this.#whole;
   }
 
   /** A client of one node. */
   admin(node: RedisServer): Redis {
-    const known = this.clients.get(node);
+    const known = this.#clients.get(node);
     if (known !== undefined) return known;
     const client = new Redis(node.port, node.host, { protocol: 2, enableReadyCheck: false });
-    client.on("error", () => {}); // a node that is down is what these tests are about
-    this.clients.set(node, client);
+    client.on("error", () => {}); // a node that is down is what this is for
+    this.#clients.set(node, client);
     return client;
   }
 
@@ -100,22 +107,22 @@ export class RedisCluster {
   }
 
   async dispose(): Promise<void> {
-    this.whole?.disconnect();
-    for (const client of this.clients.values()) client.disconnect();
+    this.#whole?.disconnect();
+    for (const client of this.#clients.values()) client.disconnect();
     for (const node of this.nodes) await node.dispose();
   }
 
-  private async begin(args: readonly string[]): Promise<void> {
+  async #begin(starter: RedisStarter, args: readonly string[]): Promise<void> {
     for (let i = 0; i < 2 * PRIMARIES; i += 1) {
       const busPort = await freePort();
       // The usual bus port, 10,000 above the other, may lie beyond the last port.
       const mode = ["--cluster-enabled", "yes", "--cluster-port", String(busPort)];
       const timing = ["--cluster-node-timeout", String(NODE_TIMEOUT_MS)];
       const partly = ["--cluster-require-full-coverage", "no", "--repl-diskless-sync-delay", "0"];
-      this.nodes.push(await startRedis({ args: [...mode, ...timing, ...partly, ...args] }));
-      this.busPorts.push(busPort);
+      this.nodes.push(await starter({ args: [...mode, ...timing, ...partly, ...args] }));
+      this.#busPorts.push(busPort);
     }
-    await this.introduce();
+    await this.#introduce();
     const primaries = this.nodes.slice(0, PRIMARIES);
     for (const [i, node] of primaries.entries()) {
       const first = Math.floor((SLOTS * i) / PRIMARIES);
@@ -129,15 +136,15 @@ export class RedisCluster {
     }
     for (const node of this.nodes) {
       await until(`node ${node.port} finds the cluster complete`, READY_WITHIN_MS, () =>
-        this.isComplete(node),
+        this.#isComplete(node),
       );
     }
   }
 
-  private async introduce(): Promise<void> {
+  async #introduce(): Promise<void> {
     const [first] = this.nodes as [RedisServer];
     for (const [i, node] of this.nodes.entries()) {
-      const address = [node.host, String(node.port), String(this.busPorts[i])];
+      const address = [node.host, String(node.port), String(this.#busPorts[i])];
       if (node !== first) await this.admin(first).call("CLUSTER", "MEET", ...address);
     }
     for (const node of this.nodes) {
@@ -150,7 +157,7 @@ export class RedisCluster {
     }
   }
 
-  private async isComplete(node: RedisServer): Promise<boolean> {
+  async #isComplete(node: RedisServer): Promise<boolean> {
     const info = (await this.admin(node).call("CLUSTER", "INFO")) as string;
     const ranges = (await this.admin(node).call("CLUSTER", "SLOTS")) as SlotRange[];
     const link = await this.admin(node).info("replication");
