@@ -10,6 +10,7 @@
  * because a pod that cannot reach the store may not learn that the fleet has grown.
  */
 import { RecentMost } from "./recent-most.ts";
+import type { Listing } from "./tally.ts";
 import type { DurationUs, InstantUs } from "./units.ts";
 
 /** Longer than a pod that lost the store can go on with its connected share, plus a reconcile. */
@@ -96,6 +97,12 @@ export class FleetSize {
     const count = Math.max(0, Math.floor(pods));
     this.#listed.changed(now, count);
     this.#notePeak(now, Math.max(count, this.#heard.last ?? 0));
+  }
+
+  /** What the listing told last; undefined when none has told anything. */
+  get listing(): Listing | undefined {
+    const pods = this.#listed.last;
+    return pods === undefined ? undefined : { pods, isCurrent: this.#listingHolds };
   }
 
   /** Live pods for shares, at least 1. @param assumed - What to assume before the first count. */

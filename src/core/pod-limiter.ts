@@ -35,7 +35,7 @@ import { StoreCalls } from "./store-calls.ts";
 import { StoreDecided } from "./store-decided.ts";
 import { StoreHealth } from "./store-health.ts";
 import { StoreLink } from "./store-link.ts";
-import type { Figures, ReconcileCounts } from "./tally.ts";
+import { type Counts, type Figures, noReconciles } from "./tally.ts";
 import type { DurationUs, InstantUs } from "./units.ts";
 import { Verdicts } from "./verdicts.ts";
 
@@ -71,14 +71,7 @@ export class PodLimiter {
   readonly #housekeeping: Housekeeping;
   #band: number;
   #largeCosts: readonly string[] = [];
-  readonly #reconciled: ReconcileCounts = {
-    ok: 0,
-    timeout: 0,
-    unreachable: 0,
-    refused: 0,
-    malformed: 0,
-    keys: 0,
-  };
+  readonly #reconciled = noReconciles();
 
   constructor(options: PodLimiterOptions, now: InstantUs) {
     this.#options = options;
@@ -271,18 +264,25 @@ export class PodLimiter {
     return this.#options.sole || (this.#link.isSettled && this.#calls.isSettled);
   }
 
-  figures(now: InstantUs): Figures {
+  /** Figures that take no look at single keys. */
+  counts(now: InstantUs): Counts {
     const { sole } = this.#options;
     return {
-      limits: [...this.#books.all()].map((book) => this.#housekeeping.figuresOf(book)),
+      limits: [...this.#books.all()].map(({ limit, tally }) => ({ name: limit.name, tally })),
       trackedKeys: this.#table.size,
       evictedKeys: this.#table.evicted,
       pods: sole ? 1 : this.#fleet.pods(this.#books.assumedPods),
+      listing: this.#fleet.listing,
       fallbackActive: !sole && this.#health.isIsolated(now),
       storeUp: sole || this.#health.isUp(now),
       lostTokens: this.#link.lost,
       reconciled: { ...this.#reconciled },
     };
+  }
+
+  figures(now: InstantUs): Figures {
+    const limits = [...this.#books.all()].map((book) => this.#housekeeping.figuresOf(book));
+    return { ...this.counts(now), limits };
   }
 
   #lane(index: number): Lane {

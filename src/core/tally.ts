@@ -31,10 +31,14 @@ export class Tally {
   }
 }
 
-/** A limit's figures at one instant, for metrics and the list of limits. */
-export interface LimitFigures {
+/** What a limit has decided. The tally goes on counting. */
+export interface LimitCounts {
   readonly name: string;
   readonly tally: Tally;
+}
+
+/** A limit's figures at one instant, for metrics and the list of limits. */
+export interface LimitFigures extends LimitCounts {
   /** Admitted here and not yet acknowledged by the store. */
   readonly unreconciled: Tokens;
   /** Largest debt among this pod's buckets at the last reconcile. */
@@ -43,13 +47,23 @@ export interface LimitFigures {
   readonly share: number;
 }
 
-/** Figures of the whole engine at one instant. */
-export interface Figures {
-  readonly limits: readonly LimitFigures[];
+/** Pods as a source beside the store lists them. */
+export interface Listing {
+  /** As it told last. */
+  readonly pods: number;
+  /** False once the source has been out of reach for a while. */
+  readonly isCurrent: boolean;
+}
+
+/** Figures of the whole engine that cost the same to read however many keys there are. */
+export interface Counts {
+  readonly limits: readonly LimitCounts[];
   readonly trackedKeys: number;
   readonly evictedKeys: number;
   /** Live pods as used for shares. */
   readonly pods: number;
+  /** Undefined without such a source, and before it has told anything. */
+  readonly listing: Listing | undefined;
   /** Some lane, or membership, is isolated. */
   readonly fallbackActive: boolean;
   /** The store answered last time it was asked. */
@@ -60,6 +74,11 @@ export interface Figures {
   readonly reconciled: ReconcileCounts;
 }
 
+/** Figures of the whole engine at one instant; reading them looks at every key. */
+export interface Figures extends Counts {
+  readonly limits: readonly LimitFigures[];
+}
+
 export interface ReconcileCounts {
   ok: number;
   timeout: number;
@@ -67,4 +86,8 @@ export interface ReconcileCounts {
   refused: number;
   malformed: number;
   keys: number;
+}
+
+export function noReconciles(): ReconcileCounts {
+  return { ok: 0, timeout: 0, unreachable: 0, refused: 0, malformed: 0, keys: 0 };
 }

@@ -6,7 +6,7 @@
  * as soon as it is not, and no label can hold a key, because no key ever comes this way.
  */
 import { Registry } from "prom-client";
-import { type Figures, type LimitFigures, OUTCOMES, SOURCES } from "../core/tally.ts";
+import { type Figures, type LimitFigures, type Listing, OUTCOMES, SOURCES } from "../core/tally.ts";
 import { type DescriptorFigures, registerDescriptors } from "./descriptor-metrics.ts";
 import { DurationCounts } from "./duration-counts.ts";
 import { durationHistogram } from "./duration-histogram.ts";
@@ -159,6 +159,18 @@ function registerFleet(registry: Registry, figures: () => Figures): void {
   gauge(registry, "live_pods", {
     help: "Live pods of the fleet, as used for shares.",
     read: single((all) => all.pods),
+  });
+  const listing = (read: (listing: Listing) => number) => (): Reading[] => {
+    const { listing: told } = figures();
+    return told === undefined ? [] : [[{}, read(told)]];
+  };
+  gauge(registry, "listed_pods", {
+    help: "Pods of the fleet as the listing beside the store told last.",
+    read: listing(({ pods }) => pods),
+  });
+  gauge(registry, "listing_up", {
+    help: "1 while the listing can be asked, 0 once it has failed for half a minute.",
+    read: listing(({ isCurrent }) => Number(isCurrent)),
   });
   gauge(registry, "fallback_active", {
     help: "1 while the store is out of reach and limits are stricter.",

@@ -33,7 +33,9 @@ export function gauge(registry: Registry, name: string, metric: ScrapedMetric): 
     labelNames: metric.labels ?? [],
     registers: [registry],
     collect() {
+      // A reset leaves a metric without labels at 0, also one that has nothing to tell.
       this.reset();
+      if (metric.labels === undefined) this.remove();
       for (const [labels, value] of metric.read()) this.set(labels, value);
     },
   });

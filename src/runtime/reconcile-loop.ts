@@ -17,7 +17,7 @@ import type { Limit } from "../core/limit.ts";
 import type { LimitStanding } from "../core/mode-choice.ts";
 import type { PodLimiter } from "../core/pod-limiter.ts";
 import type { StoreCall, StoreCallReply } from "../core/store-call.ts";
-import type { Figures } from "../core/tally.ts";
+import type { Counts, Figures } from "../core/tally.ts";
 import type { DurationUs, InstantUs } from "../core/units.ts";
 import type { Clock } from "../ports/clock.ts";
 import { type Coordinator, CoordinatorError } from "../ports/coordinator.ts";
@@ -51,6 +51,7 @@ export type Engine = Pick<
   | "configChanged"
   | "beginLeave"
   | "settled"
+  | "counts"
   | "figures"
 >;
 
@@ -154,6 +155,10 @@ export class ReconcileLoop implements Decider {
   configChanged(limits: readonly Limit[]): void {
     this.run(() => this.engine.configChanged(this.clock.monotonicUs(), limits));
     this.index(limits);
+  }
+
+  counts(): Counts {
+    return this.run(() => this.engine.counts(this.clock.monotonicUs()));
   }
 
   figures(): Figures {

@@ -48,6 +48,17 @@ describe("the size of the fleet with a listing beside the heartbeats", () => {
     expect(sizes()).toEqual([30, 30]);
   });
 
+  it("shows what the listing told last, and whether it still holds", () => {
+    beat(1, 3);
+    expect(fleet.listing).toBeUndefined();
+    fleet.listed(now, undefined);
+    expect(fleet.listing).toBeUndefined();
+    fleet.listed(now, 5);
+    expect(fleet.listing).toEqual({ pods: 5, isCurrent: true });
+    fleet.listed(now, undefined);
+    expect(fleet.listing).toEqual({ pods: 5, isCurrent: false });
+  });
+
   it("falls when fewer have been listed for 3.1 s, and for the fallback much later", () => {
     beat(1, 3);
     fleet.listed(now, 30);

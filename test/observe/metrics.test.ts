@@ -18,6 +18,7 @@ beforeEach(() => {
     trackedKeys: 12,
     evictedKeys: 3,
     pods: 4,
+    listing: { pods: 5, isCurrent: false },
     fallbackActive: true,
     storeUp: false,
     lostTokens: 6,
@@ -64,6 +65,8 @@ const CONTRACT = {
   tokens_total: "counter",
   decision_duration_seconds: "histogram",
   live_pods: "gauge",
+  listed_pods: "gauge",
+  listing_up: "gauge",
   share_ratio: "gauge",
   reconcile_total: "counter",
   reconcile_duration_seconds: "histogram",
@@ -129,6 +132,8 @@ describe("the metrics page", () => {
   it("has what the fleet, the store and the configuration tell", async () => {
     const series = await scrape();
     expect(series.get("aliquot_live_pods")).toBe(4);
+    expect(series.get("aliquot_listed_pods")).toBe(5);
+    expect(series.get("aliquot_listing_up")).toBe(0);
     expect(series.get("aliquot_fallback_active")).toBe(1);
     expect(series.get("aliquot_store_up")).toBe(0);
     expect(series.get("aliquot_tracked_keys")).toBe(12);
@@ -142,6 +147,12 @@ describe("the metrics page", () => {
     expect(series.get('aliquot_config_info{hash="h1"}')).toBe(1);
     const build = `aliquot_build_info{version="1.2.3",node="${process.version}"}`;
     expect(series.get(build)).toBe(1);
+  });
+
+  it("tells of no listing where there is none", async () => {
+    figures = { ...figures, listing: undefined };
+    const series = [...(await scrape()).keys()];
+    expect(series.filter((name) => name.includes("list"))).toEqual([]);
   });
 
   it("counts the requests that fell under no policy", async () => {

@@ -124,6 +124,10 @@ export class ScriptedEngine implements Engine {
     this.hear("leave");
   }
 
+  counts(): never {
+    throw new Error("not scripted");
+  }
+
   figures(): Figures {
     throw new Error("not scripted");
   }

@@ -11,6 +11,7 @@ const figures: Figures = {
   evictedKeys: 1,
   lostTokens: 0,
   pods: 4,
+  listing: { pods: 5, isCurrent: false },
   fallbackActive: false,
   storeUp: true,
   reconciled: { ok: 5, timeout: 1, unreachable: 0, refused: 0, malformed: 0, keys: 9 },
