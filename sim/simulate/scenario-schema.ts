@@ -2,7 +2,7 @@
  * A user's scenario file, field by field. Maps are strict, as in the configuration: a misspelt
  * field is a problem, never a default in silence.
  */
-import { z } from "zod";
+import * as z from "zod";
 import {
   choiceField,
   durationField,

@@ -3,7 +3,7 @@
  * side, and a value in the core's units on the other; the title is the kind's name in the JSON
  * Schema and in the documentation, the message says what would be accepted.
  */
-import { z } from "zod";
+import * as z from "zod";
 import type { DurationUs } from "../core/units.ts";
 import { ADDRESS_PATTERN, type Address, parseAddress } from "./address.ts";
 import { DURATION_PATTERN, formatDuration, parseDuration } from "./duration.ts";

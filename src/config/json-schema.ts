@@ -1,5 +1,5 @@
 /** The JSON Schema of the configuration file (draft 2020-12), made from the schema itself. */
-import { z } from "zod";
+import * as z from "zod";
 import { fileSchema } from "./schema.ts";
 import type { Path } from "./tree.ts";
 

@@ -1,5 +1,5 @@
 /** The schema of limits and of what they do while the store is out of reach. */
-import { z } from "zod";
+import * as z from "zod";
 import type { OnDeny } from "../core/limit.ts";
 import {
   choiceField,

@@ -4,7 +4,7 @@
  * Patterns of paths and sources of keys are texts here; resolve-policies.ts reads them, so that a
  * problem with one of them names that one and not the list around it.
  */
-import { z } from "zod";
+import * as z from "zod";
 import { list, map, patternField, wholeNumberField } from "./fields.ts";
 import type { FileForward, FilePolicy } from "./file-shape.ts";
 import { nameField } from "./limit-schema.ts";

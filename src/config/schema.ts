@@ -3,7 +3,7 @@
  * the table in docs/configuration.md. Maps are strict: a misspelt field is a problem, never a
  * default in silence.
  */
-import { z } from "zod";
+import * as z from "zod";
 import { US_PER_MS, US_PER_SECOND } from "../core/units.ts";
 import { envoySchema, grpcSchema } from "./envoy-schema.ts";
 import {

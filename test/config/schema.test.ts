@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
-import { z } from "zod";
+import * as z from "zod";
 import { fieldTable } from "../../src/config/field-table.ts";
 import { configJsonSchema, fieldNamesAt, type JsonSchema } from "../../src/config/json-schema.ts";
 import { environmentName, SETTINGS } from "../../src/config/settings.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { z } from "zod";
+import * as z from "zod";
 import { createDescriptorMatcher } from "../../src/envoy/descriptor-tree.ts";
 import { PolicyTable } from "../../src/policy/policy-table.ts";
 import { openApiDocument } from "../../src/server/openapi.ts";
