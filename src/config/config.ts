@@ -24,6 +24,7 @@ export interface ListenConfig {
   /** At least one of socket and TCP is set. */
   readonly http: DecisionListener;
   readonly grpc: DecisionListener;
+  readonly resp: DecisionListener;
   readonly ops: Address | undefined;
   /** Permission bits of the sockets. */
   readonly socketMode: number;
@@ -119,6 +120,18 @@ export interface Config {
   readonly policies: readonly Policy[];
   /** Undefined when there are no rules for Envoy. */
   readonly envoy: EnvoyConfig | undefined;
+  readonly resp: RespConfig;
+}
+
+/** What holds for checks in the Redis protocol. */
+export interface RespConfig {
+  /**
+   * Stands for every limit that callers bring; its overrides are `ShapedLimits`. Undefined: callers
+   * may bring none.
+   */
+  readonly inlineLimit: Limit | undefined;
+  /** Most limits that callers bring at one time. */
+  readonly inlineLimitsMax: number;
 }
 
 /** Files of envoyproxy/ratelimit, translated. */
@@ -133,7 +146,12 @@ export interface EnvoyConfig {
   readonly textHash: string;
 }
 
-/** Everything that the engine keeps: the limits of the file and those for Envoy. */
-export function allLimits(config: Pick<Config, "limits" | "envoy">): readonly Limit[] {
-  return [...config.limits, ...(config.envoy?.limits ?? [])];
+/** Everything that the engine keeps: the limits of the file, those for Envoy, and inline ones. */
+export function allLimits({
+  limits,
+  envoy,
+  resp,
+}: Pick<Config, "limits" | "envoy" | "resp">): readonly Limit[] {
+  const { inlineLimit } = resp;
+  return [...limits, ...(envoy?.limits ?? []), ...(inlineLimit === undefined ? [] : [inlineLimit])];
 }

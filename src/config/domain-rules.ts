@@ -1,7 +1,7 @@
 /** Translates the rules of a domain, once at load: a limit per counted rule, and their tree. */
 import { UNIT_SECONDS } from "../core/calendar.ts";
 import { defineLimit, type Limit, type OnDeny } from "../core/limit.ts";
-import { ShapedLimits } from "../core/shaped-limits.ts";
+import { shapedLimit } from "../core/shaped-limits.ts";
 import { US_PER_SECOND } from "../core/units.ts";
 import type { DescriptorDomain, DescriptorNode, DescriptorRule } from "../ports/descriptors.ts";
 import { overrideName, ruleName } from "./domain-names.ts";
@@ -36,22 +36,8 @@ export function translateDomain(
 
 /** The rate of the limit itself is never used: every key that is counted here brings its own. */
 function overrideLimit(domain: string, defaults: DomainDefaults): Limit {
-  const common = {
-    ...resolveTerms({}, defaults),
-    name: overrideName(domain),
-    onDeny: defaults.onDeny,
-  };
-  const define = (tokens: number, spanSeconds: number): Limit | undefined => {
-    try {
-      const spanUs = spanSeconds * US_PER_SECOND;
-      return defineLimit({ ...common, tokens, spanUs, burst: tokens });
-    } catch (error) {
-      if (error instanceof RangeError) return undefined;
-      throw error;
-    }
-  };
-  const overrides = new ShapedLimits(define);
-  return defineLimit({ ...common, tokens: 1, spanUs: US_PER_SECOND, burst: 1, overrides });
+  const { onDeny } = defaults;
+  return shapedLimit({ ...resolveTerms({}, defaults), name: overrideName(domain), onDeny });
 }
 
 class Translator {

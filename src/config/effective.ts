@@ -20,6 +20,7 @@ export function describeConfig(config: Omit<Config, "hash">): Record<string, unk
     listen: {
       http: describeListener(listen.http),
       grpc: describeListener(listen.grpc),
+      resp: describeListener(listen.resp),
       ops: listen.ops === undefined ? "off" : formatAddress(listen.ops),
       socket_mode: listen.socketMode.toString(8).padStart(4, "0"),
       allow_remote: listen.allowRemote,
@@ -38,6 +39,10 @@ export function describeConfig(config: Omit<Config, "hash">): Record<string, unk
     ...(config.envoy && {
       envoy: { domains: [...config.envoy.patterns], on_deny: config.envoy.onDeny },
     }),
+    resp: {
+      inline_limits: config.resp.inlineLimit !== undefined,
+      max_inline_limits: config.resp.inlineLimitsMax,
+    },
   };
 }
 

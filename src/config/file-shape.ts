@@ -11,6 +11,7 @@ import type { Rate } from "./rate.ts";
 export interface FileListen {
   readonly http: { readonly socket: string | undefined; readonly tcp: Address | undefined };
   readonly grpc: { readonly socket: string | undefined; readonly tcp: Address | undefined };
+  readonly resp: { readonly socket: string | undefined; readonly tcp: Address | undefined };
   readonly ops: Address | undefined;
   readonly socket_mode: number;
   readonly allow_remote: boolean;
@@ -85,6 +86,11 @@ export interface FileEnvoy {
   readonly on_deny: OnDeny;
 }
 
+export interface FileResp {
+  readonly inline_limits: boolean;
+  readonly max_inline_limits: number;
+}
+
 /** One text or a list of them. */
 export type FileTexts = string | readonly string[];
 
@@ -127,4 +133,5 @@ export interface FileShape {
   readonly forward: FileForward;
   readonly policies: readonly FilePolicy[];
   readonly envoy?: FileEnvoy | undefined;
+  readonly resp: FileResp;
 }

@@ -17,6 +17,7 @@ import { resolveListen } from "./resolve-listen.ts";
 import { resolveMembership } from "./resolve-membership.ts";
 import { resolvePolicies } from "./resolve-policies.ts";
 import { resolveRedis } from "./resolve-redis.ts";
+import { resolveResp } from "./resolve-resp.ts";
 import { salvage } from "./salvage.ts";
 import { fileSchema, LIMITS_MAX, sections } from "./schema.ts";
 import { type Environment, type Flags, overlay } from "./settings.ts";
@@ -87,6 +88,8 @@ function resolve(sources: Sources, findings: Findings): Config | undefined {
     const domainDefaults = { ...defaults, onDeny: section.on_deny };
     return resolveEnvoy(section, sources.domainFiles ?? [], domainDefaults, findings);
   });
+  const fileResp = read("resp") ?? sections.resp.parse(undefined);
+  const resp = resolveResp(fileResp, listen, defaults, findings);
   requireLimits(findings);
   const forward = read("forward") ?? sections.forward.parse(undefined);
   const policies = resolvePolicies({ forward, limits }, findings);
@@ -108,6 +111,7 @@ function resolve(sources: Sources, findings: Findings): Config | undefined {
     limits,
     policies,
     envoy,
+    resp,
   };
   return { ...effective, hash: hashConfig(effective) };
 }
@@ -136,6 +140,7 @@ function checkHeaders(shapes: readonly HeaderShape[], findings: Findings): reado
 /** A sidecar without any limit would admit everything, which nobody installs it for. */
 function requireLimits(findings: Findings): void {
   if (["limits", "envoy"].some((name) => findings.valueAt([name]) !== undefined)) return;
+  if (findings.valueAt(["resp", "inline_limits"]) === true) return;
   findings.add(["limits"], `is missing; must be a list of 1 to ${LIMITS_MAX} items`);
 }
 

@@ -5,11 +5,11 @@ import type { FileListen } from "./file-shape.ts";
 import type { Findings } from "./findings.ts";
 
 export function resolveListen(listen: FileListen, findings: Findings): ListenConfig {
-  const { http, grpc, ops } = listen;
+  const { http, grpc, resp, ops } = listen;
   if (http.socket === undefined && http.tcp === undefined) {
     findings.add(["listen", "http"], "has no listener; give a socket, a TCP address or both");
   }
-  for (const door of ["http", "grpc"] as const) {
+  for (const door of ["http", "grpc", "resp"] as const) {
     const { tcp } = listen[door];
     if (tcp === undefined || isLoopback(tcp) || listen.allow_remote) continue;
     findings.add(
@@ -28,12 +28,27 @@ export function resolveListen(listen: FileListen, findings: Findings): ListenCon
     if (!collides(grpc.tcp, address)) continue;
     findings.add(["listen", "grpc", "tcp"], `needs another port than ${other}`);
   }
-  if (grpc.socket !== undefined && grpc.socket === http.socket) {
-    findings.add(["listen", "grpc", "socket"], "needs another path than listen.http.socket");
+  for (const [other, address] of [
+    ["listen.http.tcp", http.tcp],
+    ["listen.grpc.tcp", grpc.tcp],
+    ["listen.ops", ops],
+  ] as const) {
+    if (!collides(resp.tcp, address)) continue;
+    findings.add(["listen", "resp", "tcp"], `needs another port than ${other}`);
+  }
+  for (const [door, other] of [
+    ["grpc", "http"],
+    ["resp", "http"],
+    ["resp", "grpc"],
+  ] as const) {
+    const { socket } = listen[door];
+    if (socket === undefined || socket !== listen[other].socket) continue;
+    findings.add(["listen", door, "socket"], `needs another path than listen.${other}.socket`);
   }
   return {
     http: { socket: http.socket, tcp: http.tcp },
     grpc: { socket: grpc.socket, tcp: grpc.tcp },
+    resp: { socket: resp.socket, tcp: resp.tcp },
     ops,
     socketMode: listen.socket_mode,
     allowRemote: listen.allow_remote,

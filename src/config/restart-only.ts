@@ -11,6 +11,7 @@ const RESTART_ONLY: readonly (readonly [string, (config: Config) => unknown])[] 
   ["fleet", ({ fleet }) => fleet],
   ["listen.http", ({ listen }) => listen.http],
   ["listen.grpc", ({ listen }) => listen.grpc],
+  ["listen.resp", ({ listen }) => listen.resp],
   ["listen.ops", ({ listen }) => listen.ops],
   ["listen.socket_mode", ({ listen }) => listen.socketMode],
   ["listen.allow_remote", ({ listen }) => listen.allowRemote],

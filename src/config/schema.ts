@@ -24,6 +24,7 @@ import { fallbackSchema, limitSchema, PODS_MAX } from "./limit-schema.ts";
 import { namespaceField, resolverField, serviceField } from "./membership-fields.ts";
 import { forwardSchema, POLICIES_MAX, policySchema } from "./policy-schema.ts";
 import { redisSchema } from "./redis-schema.ts";
+import { respListenSchema, respSchema } from "./resp-schema.ts";
 
 const MINUTE = 60 * US_PER_SECOND;
 
@@ -42,6 +43,7 @@ const http = map("Where the HTTP decision API listens.", {
 const listen = map("Listeners.", {
   http: http.prefault({}),
   grpc: grpcSchema.prefault({}),
+  resp: respListenSchema.prefault({}),
   ops: listenField()
     .prefault("0.0.0.0:8792")
     .meta({ description: "TCP address of probes and metrics: no decisions, no writes." }),
@@ -145,14 +147,15 @@ export const sections: { readonly [K in keyof FileShape]-?: z.ZodType<FileShape[
   log_level: choiceField(["error", "warn", "info", "debug", "trace"])
     .prefault("info")
     .meta({ description: "Least severity of log lines." }),
-  limits: list(limitSchema, 1, LIMITS_MAX)
-    .optional()
-    .meta({ description: "The limits, at least one unless `envoy` brings some." }),
+  limits: list(limitSchema, 1, LIMITS_MAX).optional().meta({
+    description: "The limits, at least one unless `envoy` or callers (`resp`) bring some.",
+  }),
   forward: forwardSchema.prefault({}),
   policies: list(policySchema, 0, POLICIES_MAX)
     .prefault([])
     .meta({ description: "Which checks `/v1/forward` makes; the first that matches counts." }),
   envoy: envoySchema.optional(),
+  resp: respSchema.prefault({}),
 };
 
 /** The whole file. */

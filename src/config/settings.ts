@@ -46,6 +46,18 @@ export const SETTINGS: readonly Setting[] = [
     kind: "text",
     help: "host:port of the gRPC service, or off",
   },
+  {
+    flag: "listen-resp-socket",
+    path: ["listen", "resp", "socket"],
+    kind: "text",
+    help: "Unix socket of the Redis protocol, or off",
+  },
+  {
+    flag: "listen-resp-tcp",
+    path: ["listen", "resp", "tcp"],
+    kind: "text",
+    help: "host:port of the Redis protocol, or off",
+  },
   { flag: "ops", path: ["listen", "ops"], kind: "text", help: "host:port of probes and metrics" },
   {
     flag: "listen-socket-mode",
