@@ -37,7 +37,7 @@ import { SystemRandom } from "./runtime/system-random.ts";
 import { FrontDoors } from "./server/front-doors.ts";
 import { type HttpListener, type ListenAddress, listenHttp } from "./server/listener.ts";
 import { createOpsHandler } from "./server/ops.ts";
-import { createRedisCoordinator } from "./store/redis/redis-coordinator.ts";
+import { type ConnectRedis, loadRedisClient } from "./store/redis/load-client.ts";
 
 /** What the daemon needs of whoever starts it. */
 export interface DaemonIo {
@@ -71,7 +71,8 @@ const CLOSE_PART = 0.25;
  */
 export async function startDaemon(config: Config, io: DaemonIo): Promise<Daemon> {
   try {
-    const run = new Run(config, io);
+    const connect = config.redis === undefined ? undefined : await loadRedisClient();
+    const run = new Run(config, io, connect);
     await run.open();
     await run.join();
     return { finished: run.finish() };
@@ -105,7 +106,7 @@ class Run {
   private readonly doors: FrontDoors;
   private opsListener: HttpListener | undefined;
 
-  constructor(config: Config, io: DaemonIo) {
+  constructor(config: Config, io: DaemonIo, connect: ConnectRedis | undefined) {
     this.io = io;
     this.log = createLogger({ level: config.logLevel, base: { pod: config.podId } });
     this.faults = new FaultLog(this.clock, (fields, message) => this.log.error(fields, message));
@@ -117,7 +118,7 @@ class Run {
     const watched = { subject: this.live, known: reading.fingerprint };
     this.watch = new ConfigWatch({ ...watched, clock, log, onFault });
     watchForReload(() => this.watch.ask());
-    this.coordinator = this.connect();
+    this.coordinator = this.connect(connect);
     this.loop = this.createLoop();
     this.policies = new PolicyTable(config.policies);
     this.matcher = createDescriptorMatcher(config.envoy?.domains ?? []);
@@ -180,10 +181,10 @@ class Run {
     this.log.level = config.logLevel;
   }
 
-  private connect(): Coordinator | undefined {
+  private connect(connect: ConnectRedis | undefined): Coordinator | undefined {
     const { redis, fleet, podId } = this.config;
-    if (redis === undefined) return undefined;
-    return createRedisCoordinator({
+    if (redis === undefined || connect === undefined) return undefined;
+    return connect({
       ...redis,
       ...newIdentity(podId),
       fleet,

@@ -5,7 +5,6 @@ import type { Decider } from "../ports/decider.ts";
 import type { DescriptorMatcher } from "../ports/descriptors.ts";
 import { ChargingDecider } from "./denied-charges.ts";
 import type { ForwardOptions } from "./forward.ts";
-import { listenGrpc } from "./grpc/grpc-listener.ts";
 import { createRateHeaders, type HeaderShapes } from "./headers.ts";
 import { createHttpApi } from "./http-api.ts";
 import { type HttpListener, type ListenAddress, listenHttp } from "./listener.ts";
@@ -110,6 +109,8 @@ export class FrontDoors {
       onUnexpectedError: onFault,
       onAcceptError: onFault,
     };
+    // Loaded for whom it is opened: grpc-js is a third of the code, and HTTP answers meanwhile.
+    const { listenGrpc } = await import("./grpc/grpc-listener.ts");
     const listener = await listenGrpc(parts, address);
     this.#listeners.push(listener);
     return listener.address;
