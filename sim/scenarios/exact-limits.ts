@@ -41,7 +41,9 @@ function small(burst: number, load: "even" | "bursts", given: Partial<Scenario> 
   return scenarioOf("exact limits", {
     name: `exact-small-${burst}-${load}`,
     question: `r = b = ${burst} over 20 pods, ${load} load: what one bucket would admit?`,
-    durationUs: (burst < 10 ? 300 : 60) * SECOND,
+    // Long enough that a hundredth of what is admitted is many tokens: which pod asks first when
+    // the one token is back is chance, and in five minutes a single lost token is that hundredth.
+    durationUs: (burst < 10 ? 3600 : 60) * SECOND,
     limits: [limitOf({ rate, mode: "exact" })],
     workload: isEven
       ? traffic("2 r over all pods", [{ perSecond: 2 * rate }])

@@ -3,10 +3,11 @@
  *
  * Replication to a replica is a prefix of the writes: after a failover the keys and the sequence
  * record regress together. The reply then names an older batch as the last one applied, and what
- * was acknowledged since is reported again. After a data loss nothing is: a key that starts anew
- * already starts below full.
+ * was acknowledged since is reported again, unless the bucket has refilled since whatever it lacked
+ * then: such a report would charge a failover that came late in an outage twice. After a data loss
+ * nothing is reported again: a key that starts anew already starts below full.
  */
-import { ENTRY, ENTRY_FIELDS } from "./exchange.ts";
+import { type BatchReply, ENTRY, ENTRY_FIELDS, REPLY, REPLY_FIELDS } from "./exchange.ts";
 import type { CutBatch } from "./lane.ts";
 import type { Limit } from "./limit.ts";
 import { type DurationUs, type InstantUs, type Tokens, US_PER_SECOND } from "./units.ts";
@@ -19,6 +20,8 @@ interface Report {
   readonly limit: Limit;
   readonly key: string;
   readonly consumed: Tokens;
+  /** What the bucket lacked when this was acknowledged, the report included. */
+  readonly missing: number;
 }
 
 interface Acknowledged {
@@ -31,12 +34,14 @@ interface Acknowledged {
 export class Journal {
   #batches: Acknowledged[] = [];
 
-  /** A batch was acknowledged under this epoch. */
-  note(batch: CutBatch, epoch: number, now: InstantUs): void {
+  /** A batch was acknowledged by this reply. */
+  note(batch: CutBatch, reply: Pick<BatchReply, "epoch" | "entries">, now: InstantUs): void {
+    const { epoch } = reply;
     const reports: Report[] = [];
     for (const [i, limit] of batch.limits.entries()) {
       const consumed = batch.entries[i * ENTRY_FIELDS + ENTRY.consumed] as number;
-      if (consumed !== 0) reports.push({ limit, key: batch.keys[i] as string, consumed });
+      const missing = limit.burst - (reply.entries[i * REPLY_FIELDS + REPLY.level] as number);
+      if (consumed !== 0) reports.push({ limit, key: batch.keys[i] as string, consumed, missing });
     }
     this.#batches = this.#batches.filter((past) => past.epoch === epoch && now - past.at < LIFE_US);
     this.#batches.push({ seq: batch.seq, epoch, at: now, reports });
@@ -45,16 +50,23 @@ export class Journal {
 
   /**
    * Takes what the store has forgotten: everything acknowledged after the batch that it names as
-   * the last one applied.
+   * the last one applied, and what has not been refilled anyway before the store came back.
    *
+   * @param absentAt - The store had not come back by then. The time since counts for nothing: what
+   *   it refills is credited to what is reported meanwhile.
+   * @param refill - Part of the rate that refills, 1 or less.
    * @returns One report per limit and key.
    */
-  takeMissing(previousSeq: number, epoch: number): Report[] {
+  takeMissing(previousSeq: number, epoch: number, absentAt: InstantUs, refill: number): Report[] {
     const missing = this.#batches.filter((past) => past.seq > previousSeq && past.epoch === epoch);
     if (missing.length === 0) return [];
     this.#batches = this.#batches.filter((past) => past.seq <= previousSeq);
     const byKey = new Map<string, Report>();
-    for (const report of missing.flatMap(({ reports }) => reports)) {
+    const owed = missing.flatMap(({ at, reports }) => {
+      const seconds = (refill * (absentAt - at)) / US_PER_SECOND;
+      return reports.filter((report) => report.limit.rate * seconds < report.missing);
+    });
+    for (const report of owed) {
       const name = `${report.limit.name}\0${report.key}`;
       const before = byKey.get(name)?.consumed ?? 0;
       byKey.set(name, { ...report, consumed: before + report.consumed });

@@ -73,7 +73,12 @@ export class Lane {
   epoch = 0;
   readonly journal: Journal = new Journal();
   rttUs: DurationUs = RTT_START_US;
+  /** Part of the refill that is held back, as the last batch said. */
+  hold = 0;
+  /** When the send before the last one was. */
+  sentBefore: InstantUs = Number.NEGATIVE_INFINITY;
   #seq = 0;
+  #sentAt: InstantUs = Number.NEGATIVE_INFINITY;
   #heardAt: InstantUs = 0;
   #heardSentAt: InstantUs = 0;
 
@@ -110,6 +115,9 @@ export class Lane {
     const { batch } = this;
     if (batch === undefined) return undefined;
     batch.sends += 1;
+    this.hold = hold;
+    this.sentBefore = this.#sentAt;
+    this.#sentAt = now;
     this.phase = "waiting";
     this.actAt = now + this.patienceUs(commandTimeoutUs);
     return {

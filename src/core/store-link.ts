@@ -49,8 +49,6 @@ export class StoreLink {
   #plannedAt: InstantUs = Number.POSITIVE_INFINITY;
   /** Tokens that were admitted and will never be reported. */
   lost: Tokens = 0;
-  /** Reports sent again after a failover. */
-  replayed = 0;
 
   constructor(parts: StoreLinkParts) {
     this.#parts = parts;
@@ -159,12 +157,13 @@ export class StoreLink {
     for (const { limit, key, consumed } of lane.journal.takeMissing(
       Math.min(reply.previousSeq, batch.seq - 1),
       reply.epoch,
+      lane.sentBefore,
+      1 - lane.hold,
     )) {
       const entry = bareEntry(limit, consumed);
       this.#addOrphan(lane, { limit, key, entry });
-      this.replayed += 1;
     }
-    lane.journal.note(batch, reply.epoch, now);
+    lane.journal.note(batch, reply, now);
   }
 
   /** An attempt ended without a reply; the next tick chooses when to try again. */
