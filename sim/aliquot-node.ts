@@ -58,6 +58,7 @@ export type Engine = Pick<
   | "callReplied"
   | "callFailed"
   | "membershipChanged"
+  | "membershipListed"
   | "membershipFailed"
   | "configChanged"
   | "beginLeave"
@@ -87,7 +88,6 @@ export class AliquotNode implements SchemeNode {
   #limits: readonly Limit[];
   #timer: Timer | undefined;
   #timerAtUs: InstantUs = Number.POSITIVE_INFINITY;
-  #listed = 0;
   #left: (() => void) | undefined;
   #leaving = false;
 
@@ -116,7 +116,8 @@ export class AliquotNode implements SchemeNode {
     this.#draw = () => context.random.draw();
     if (setup.membership === "listed") {
       context.watchFleet(LISTING_LAG, (pods) => {
-        this.#listed = pods;
+        this.#engine.membershipListed(this.#context.nowUs(), this.#believed(pods));
+        this.#arm();
       });
     }
     this.#heartbeat();
@@ -271,18 +272,18 @@ export class AliquotNode implements SchemeNode {
   }
 
   #counted(roster: HeartbeatReply): void {
-    const fresh = roster.pods - roster.silent;
-    const listed = this.#setup.membership === "listed" ? this.#listed : 0;
-    const pods = Math.max(roster.pods, listed);
-    const silent = listed > 0 ? Math.max(0, listed - fresh) : roster.silent;
-    const used = Math.max(1, Math.round(pods * this.#setup.podsFactor));
-    this.#setup.observer?.counted(this.#context.pod, this.#context.incarnation, used);
+    const pods = this.#believed(roster.pods);
+    this.#setup.observer?.counted(this.#context.pod, this.#context.incarnation, pods);
     this.#engine.membershipChanged(this.#context.nowUs(), {
-      pods: used,
-      silent: Math.min(silent, pods - 1),
+      pods,
+      silent: Math.min(roster.silent, roster.pods - 1),
       band: roster.band,
       largeCosts: roster.largeCosts,
     });
+  }
+
+  #believed(pods: number): number {
+    return Math.max(1, Math.round(pods * this.#setup.podsFactor));
   }
 
   #goodbye(): void {

@@ -137,6 +137,7 @@ export const REFILL_ON_TIER_SWITCH: Scheme = buggy("refill-on-tier-switch", {
       callReplied: (now, id, reply) => engine.callReplied(now, id, reply),
       callFailed: (now, id, trouble) => engine.callFailed(now, id, trouble),
       membershipChanged: (now, view) => engine.membershipChanged(now, view),
+      membershipListed: (now, pods) => engine.membershipListed(now, pods),
       membershipFailed: (now) => engine.membershipFailed(now),
       configChanged: (now, limits) => engine.configChanged(now, limits),
       beginLeave: (now) => engine.beginLeave(now),
