@@ -32,6 +32,11 @@ export interface ListenConfig {
   readonly allowRemote: boolean;
 }
 
+export interface OpsConfig {
+  /** Status pages show keys as callers gave them, and not their digests. */
+  readonly showKeys: boolean;
+}
+
 export type RedisTopology =
   | { readonly kind: "single"; readonly server: Address }
   | { readonly kind: "cluster"; readonly servers: readonly Address[] }
@@ -114,6 +119,7 @@ export interface Config {
   /** Most keys tracked at once in this pod. */
   readonly keysMax: number;
   readonly logLevel: LogLevel;
+  readonly ops: OpsConfig;
   /** In file order, with distinct names; at least one unless `envoy` has some. */
   readonly limits: readonly Limit[];
   /** For `/v1/forward`, in file order, with distinct names. */

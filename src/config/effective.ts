@@ -34,6 +34,7 @@ export function describeConfig(config: Omit<Config, "hash">): Record<string, unk
     headers: [...config.headers],
     keys_max: config.keysMax,
     log_level: config.logLevel,
+    ops: { show_keys: config.ops.showKeys },
     ...(config.limits.length > 0 && { limits: config.limits.map(describeLimit) }),
     ...(config.policies.length > 0 && { policies: config.policies.map(describePolicy) }),
     ...(config.envoy && {

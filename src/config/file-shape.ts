@@ -129,6 +129,7 @@ export interface FileShape {
   readonly headers: readonly HeaderShape[];
   readonly keys_max: number;
   readonly log_level: LogLevel;
+  readonly ops: { readonly show_keys: boolean };
   readonly limits?: readonly FileLimit[] | undefined;
   readonly forward: FileForward;
   readonly policies: readonly FilePolicy[];

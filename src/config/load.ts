@@ -103,6 +103,7 @@ function resolve(sources: Sources, findings: Findings): Config | undefined {
   if (config === undefined) return undefined;
   const effective: Omit<Config, "hash"> = {
     ...config,
+    ops: { showKeys: (read("ops") ?? sections.ops.parse(undefined)).show_keys },
     file: file.path,
     podId,
     redis,

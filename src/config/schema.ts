@@ -147,6 +147,15 @@ export const sections: { readonly [K in keyof FileShape]-?: z.ZodType<FileShape[
   log_level: choiceField(["error", "warn", "info", "debug", "trace"])
     .prefault("info")
     .meta({ description: "Least severity of log lines." }),
+  ops: map("What the ops listener shows.", {
+    show_keys: switchField()
+      .prefault(false)
+      .meta({
+        description:
+          "Status page, `/status` and `aliquot top` show the busiest keys as callers gave them, " +
+          "to whoever can reach the listener; `false`: their digests.",
+      }),
+  }).prefault({}),
   limits: list(limitSchema, 1, LIMITS_MAX).optional().meta({
     description: "The limits, at least one unless `envoy` or callers (`resp`) bring some.",
   }),

@@ -30,7 +30,16 @@ describe("a configuration that is accepted", () => {
       headers: ["ietf"],
       keysMax: 100_000,
       logLevel: "info",
+      ops: { showKeys: false },
     });
+  });
+
+  it("shows keys only where it says so", () => {
+    expect(configOf(minimal("ops: { show_keys: true }")).ops).toEqual({ showKeys: true });
+    expect(problemsOf(minimal('ops: { show_keys: "yes" }'))).toEqual([
+      'a.yaml:3:19: ops.show_keys: must be true or false; got "yes"',
+    ]);
+    expect(problemsOf(minimal("ops: { show_key: true }"))[0]).toContain("did you mean show_keys?");
   });
 
   it("has limits as the engine wants them, in file order", () => {
