@@ -1,216 +1,110 @@
-/**
- * Every manifest in k8s/: that it is one, and that the promises of docs/kubernetes.md are in it.
- */
-import { spawnSync } from "node:child_process";
-import { readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
-import { describe, expect, it } from "vitest";
-import { parse, parseAllDocuments } from "yaml";
-import { configOf, problemsOf } from "../config/loading.ts";
+/** Every file in k8s/: that it is what it says, alone and rendered with the others. */
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join, relative } from "node:path";
+import { afterAll, describe, expect, it } from "vitest";
+import { problemsOf } from "../config/loading.ts";
+import {
+  CONFIGS,
+  HAS_KUBECTL,
+  KUSTOMIZATIONS,
+  MANIFESTS,
+  objectsOf,
+  rendered,
+} from "./manifest-files.ts";
+import { type KubeObject, schemaProblems } from "./published-schemas.ts";
 
-const FOLDER = "k8s";
-const FILES = readdirSync(FOLDER, { recursive: true, encoding: "utf8" })
-  .filter((name) => name.endsWith(".yaml"))
-  .map((name) => join(FOLDER, name))
-  .sort();
-const CONFIGS = FILES.filter((path) => path.endsWith("/aliquot.yaml"));
-const MANIFESTS = FILES.filter((path) => !path.endsWith("/aliquot.yaml"));
-
-const read = (path: string): Workload => parse(readFileSync(path, "utf8")) as Workload;
+/** The one file that is no object of its own, but a patch to the workloads of an app. */
+const PATCH = "k8s/component/sidecar.yaml";
 
 describe("the manifests", () => {
-  it.each(MANIFESTS)("are objects of Kubernetes or kustomize: %s", (path) => {
-    const documents = parseAllDocuments(readFileSync(path, "utf8"));
-    expect(documents.length).toBeGreaterThan(0);
-    for (const document of documents) {
-      expect(document.errors).toEqual([]);
-      const { apiVersion, kind, metadata } = document.toJS() as Record<string, unknown>;
-      expect(apiVersion).toMatch(/^([a-z0-9.]+\/)?v\d[a-z0-9]*$/);
-      expect(kind).toMatch(/^[A-Z][A-Za-z]+$/);
-      if (!path.endsWith("kustomization.yaml")) expect(metadata).toHaveProperty("name");
-    }
-  });
-
-  it.each(FILES.filter((path) => path.endsWith("kustomization.yaml")))(
-    "name only files that exist, and all of them: %s",
-    (path) => {
-      const folder = path.slice(0, path.lastIndexOf("/"));
-      const text = readFileSync(path, "utf8");
-      for (const name of readdirSync(folder)) {
-        if (name !== "kustomization.yaml") expect(text).toContain(name);
-      }
+  it.each(MANIFESTS.filter((path) => path !== PATCH))(
+    "are objects as the published schemas want them: %s",
+    async (path) => {
+      const objects = objectsOf(path);
+      expect(objects.length).toBeGreaterThan(0);
+      for (const object of objects) expect(await schemaProblems(object)).toEqual([]);
     },
   );
+
+  it("patch workloads with what a pod may have", async () => {
+    const [patch] = objectsOf(PATCH) as unknown as [{ spec: { template: { spec: object } } }];
+    const pod = { apiVersion: "v1", kind: "Pod", metadata: { name: "app" } };
+    const spec = { ...patch.spec.template.spec, containers: [{ name: "app", image: "app" }] };
+    expect(await schemaProblems({ ...pod, spec } as KubeObject)).toEqual([]);
+  });
+
+  it.each(KUSTOMIZATIONS)("name only files that exist, and all of them: %s", (path) => {
+    const text = readFileSync(path, "utf8");
+    for (const name of readdirSync(dirname(path))) {
+      if (name !== "kustomization.yaml") expect(text).toContain(name);
+    }
+  });
 
   it.each(CONFIGS)("hold a configuration that is accepted: %s", (path) => {
     expect(problemsOf(readFileSync(path, "utf8"), { path })).toEqual([]);
   });
 });
 
-const SIDECARS = ["deployment", "statefulset"].map((kind) => {
-  const path = join(FOLDER, "component", `sidecar-${kind}.yaml`);
-  return [path, read(path)] as const;
-});
+const scratch = mkdtempSync(join(tmpdir(), "aliquot-k8s-"));
+afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
-describe("the injected sidecar", () => {
-  it("is the same for every kind of workload", () => {
-    const [first, ...others] = SIDECARS.map(([, manifest]) => manifest.spec);
-    for (const other of others) expect(other).toEqual(first);
+/** Components cannot be rendered alone: an overlay of nothing else takes them in. */
+function renderedComponent(folder: string): KubeObject[] {
+  const path = relative(scratch, folder);
+  writeFileSync(join(scratch, "kustomization.yaml"), `components: [${path}]\n`);
+  return rendered(scratch);
+}
+
+const ofKind = (kind: string): string[] =>
+  KUSTOMIZATIONS.filter((path) => readFileSync(path, "utf8").includes(`\nkind: ${kind}\n`)).map(
+    dirname,
+  );
+const named = ({ kind, metadata }: KubeObject): string => `${kind} ${metadata.name}`;
+
+// Skipped where kubectl is absent: nothing else renders a kustomization.
+describe.skipIf(!HAS_KUBECTL)("rendered with kubectl", () => {
+  it.each(ofKind("Kustomization"))("every object is as the schemas want it: %s", async (folder) => {
+    const objects = rendered(folder);
+    expect(objects.length).toBeGreaterThan(0);
+    for (const object of objects) expect(await schemaProblems(object)).toEqual([]);
   });
 
-  it.each(SIDECARS)(
-    "is a native sidecar with three probes on named ports: %s",
-    (_path, manifest) => {
-      const [sidecar] = manifest.spec.template.spec.initContainers;
-      expect(sidecar.restartPolicy).toBe("Always");
-      const ports = sidecar.ports.map(({ name }) => name);
-      const paths = [sidecar.startupProbe, sidecar.readinessProbe, sidecar.livenessProbe].map(
-        ({ httpGet }) => {
-          expect(ports).toContain(httpGet.port);
-          return httpGet.path;
-        },
-      );
-      expect(paths).toEqual(["/startupz", "/readyz", "/livez"]);
+  it.each(ofKind("Component").filter((folder) => folder !== dirname(PATCH)))(
+    "every component is good for itself: %s",
+    async (folder) => {
+      const objects = renderedComponent(folder);
+      expect(objects.length).toBeGreaterThan(0);
+      for (const object of objects) expect(await schemaProblems(object)).toEqual([]);
     },
   );
 
-  it.each(SIDECARS)("meets the restricted Pod Security Standard: %s", (_path, manifest) => {
-    const { spec } = manifest.spec.template;
-    expect(spec.initContainers[0].securityContext).toEqual({
-      runAsNonRoot: true,
-      runAsUser: 65_532,
-      runAsGroup: 65_532,
-      readOnlyRootFilesystem: true,
-      allowPrivilegeEscalation: false,
-      capabilities: { drop: ["ALL"] },
-      seccompProfile: { type: "RuntimeDefault" },
-    });
-    // The socket is 0660: the app reaches it by the group of the volume.
-    expect(spec.securityContext.fsGroup).toBe(65_532);
-    for (const volume of spec.volumes) {
-      expect(["emptyDir", "configMap"]).toContain(Object.keys(volume).find((k) => k !== "name"));
-    }
-  });
-
-  it.each(SIDECARS)("knows its pod and mounts what it names: %s", (_path, manifest) => {
-    const { spec } = manifest.spec.template;
-    const [sidecar] = spec.initContainers;
-    const env = sidecar.env.map(({ name, valueFrom }) => [name, valueFrom.fieldRef.fieldPath]);
-    expect(env).toEqual([
-      ["POD_UID", "metadata.uid"],
-      ["POD_NAME", "metadata.name"],
-      ["POD_NAMESPACE", "metadata.namespace"],
-    ]);
-    const mounts = new Map(sidecar.volumeMounts.map((mount) => [mount.name, mount]));
-    expect([...mounts.keys()].sort()).toEqual(spec.volumes.map(({ name }) => name).sort());
-    // A subPath would never be updated.
-    for (const mount of mounts.values()) expect(mount).not.toHaveProperty("subPath");
-    const { socket } = configOf(readFileSync("k8s/base/aliquot.yaml", "utf8")).listen.http;
-    expect(socket?.startsWith(`${mounts.get("aliquot-run")?.mountPath}/`)).toBe(true);
-    const [, , config] = sidecar.args;
-    expect(config).toBe(`${mounts.get("aliquot-config")?.mountPath}/aliquot.yaml`);
-  });
-});
-
-describe("the right that membership needs", () => {
-  it("is to list and watch endpoint slices, in one namespace, and nothing else", () => {
-    const [role, binding] = parseAllDocuments(readFileSync("k8s/membership/role.yaml", "utf8")).map(
-      (document) => document.toJS() as Right,
-    );
-    expect(role?.kind).toBe("Role");
-    expect(role?.rules).toEqual([
-      {
-        apiGroups: ["discovery.k8s.io"],
-        resources: ["endpointslices"],
-        verbs: ["list", "watch"],
-      },
-    ]);
-    expect(binding?.kind).toBe("RoleBinding");
-  });
-
-  it("is for the Service that the example's configuration names", () => {
-    const { membership } = configOf(readFileSync("k8s/example/aliquot.yaml", "utf8"));
-    expect(membership).toMatchObject({ source: "kubernetes", service: "aliquot-fleet" });
-    expect(readFileSync("k8s/membership/service.yaml", "utf8")).toContain("name: aliquot-fleet");
-  });
-});
-
-const hasKubectl = spawnSync("kubectl", ["version", "--client"]).status === 0;
-
-// kubectl is no part of what the tests may ask for; where it is, the folders must render.
-describe.skipIf(!hasKubectl)("rendered with kubectl", () => {
-  it("gives the example's app a sidecar and keeps the rest of it", () => {
-    const run = spawnSync("kubectl", ["kustomize", "k8s/example"], { encoding: "utf8" });
-    expect(run.stderr).toBe("");
-    const objects = parseAllDocuments(run.stdout).map((document) => document.toJS() as Named);
-    expect(objects.map(({ kind }) => kind).sort()).toEqual([
-      "ConfigMap",
-      "Deployment",
-      "HorizontalPodAutoscaler",
-      "Role",
-      "RoleBinding",
-      "Service",
-    ]);
+  it("the example is an app, its autoscaler, its Redis and what counts the fleet", () => {
+    const objects = rendered("k8s/example");
     for (const { metadata } of objects) expect(metadata.namespace).toBe("checkout");
-    const app = objects.find(({ kind }) => kind === "Deployment") as never as Workload;
-    const { containers, initContainers } = app.spec.template.spec;
-    expect(initContainers.map(({ name }) => name)).toEqual(["aliquot"]);
-    expect(containers.map(({ name }) => name)).toEqual(["app"]);
-    const mounts = containers[0]?.volumeMounts.map(({ mountPath }) => mountPath);
-    expect(mounts).toEqual(["/run/aliquot"]);
+    expect(
+      objects
+        .map(named)
+        .map((name) => name.replace(/(ConfigMap .+)-[a-z0-9]{10}$/, "$1"))
+        .sort(),
+    ).toEqual([
+      "ConfigMap aliquot-config",
+      "ConfigMap aliquot-redis",
+      "Deployment checkout",
+      "HorizontalPodAutoscaler checkout",
+      "NetworkPolicy aliquot-ops",
+      "NetworkPolicy aliquot-redis",
+      "PodDisruptionBudget aliquot-redis",
+      "PodDisruptionBudget checkout",
+      "Role aliquot-membership",
+      "RoleBinding aliquot-membership",
+      "Service aliquot-fleet",
+      "Service aliquot-redis",
+      "StatefulSet aliquot-redis",
+    ]);
   });
 
-  it("gives a base that is only configuration", () => {
-    const run = spawnSync("kubectl", ["kustomize", "k8s/base"], { encoding: "utf8" });
-    expect(run.stderr).toBe("");
-    expect((parse(run.stdout) as Named).kind).toBe("ConfigMap");
+  it("the base is only configuration, under a name that a change does not change", () => {
+    expect(rendered("k8s/base").map(named)).toEqual(["ConfigMap aliquot-config"]);
   });
 });
-
-interface Named {
-  readonly kind: string;
-  readonly metadata: { readonly name: string; readonly namespace?: string };
-}
-
-interface Right {
-  readonly kind: string;
-  readonly rules?: unknown;
-}
-
-interface Probe {
-  readonly httpGet: { readonly path: string; readonly port: string };
-}
-
-interface Mount {
-  readonly name: string;
-  readonly mountPath: string;
-}
-
-interface Sidecar {
-  readonly name: string;
-  readonly restartPolicy: string;
-  readonly args: readonly string[];
-  readonly env: readonly {
-    readonly name: string;
-    readonly valueFrom: { readonly fieldRef: { readonly fieldPath: string } };
-  }[];
-  readonly ports: readonly { readonly name: string }[];
-  readonly startupProbe: Probe;
-  readonly readinessProbe: Probe;
-  readonly livenessProbe: Probe;
-  readonly securityContext: unknown;
-  readonly volumeMounts: readonly Mount[];
-}
-
-interface Workload {
-  readonly spec: {
-    readonly template: {
-      readonly spec: {
-        readonly securityContext: { readonly fsGroup: number };
-        readonly initContainers: readonly [Sidecar];
-        readonly containers: readonly Sidecar[];
-        readonly volumes: readonly { readonly name: string }[];
-      };
-    };
-  };
-}
