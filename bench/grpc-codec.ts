@@ -7,6 +7,7 @@ import { loadSync, type MethodDefinition } from "@grpc/proto-loader";
 import {
   decodeRateLimitRequest,
   encodeRateLimitResponse,
+  FRAME_HEAD_BYTES,
 } from "../src/server/grpc/rate-limit-codec.ts";
 import type { RateLimitResponse } from "../src/server/rate-limit-messages.ts";
 import { machineLine } from "./machine.ts";
@@ -110,7 +111,7 @@ function compare(what: string, ours: () => unknown, theirs: () => unknown): void
   );
 }
 
-if (!byHand.write().equals(general.write())) {
+if (!byHand.write().subarray(FRAME_HEAD_BYTES).equals(general.write())) {
   throw new Error("the two sides do not write the same bytes");
 }
 process.stdout.write(`machine: ${machineLine()}\n`);

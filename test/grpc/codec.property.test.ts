@@ -3,12 +3,20 @@ import { describe, expect, it, vi } from "vitest";
 import {
   decodeRateLimitRequest,
   encodeRateLimitResponse,
+  FRAME_HEAD_BYTES,
 } from "../../src/server/grpc/rate-limit-codec.ts";
 import type { RateLimitResponse } from "../../src/server/rate-limit-messages.ts";
 import { FUZZ_TIMEOUT_MS, fuzzRuns } from "../support/fuzz-runs.ts";
 import { decodeResponse, encodeRequest } from "./protobuf-js.ts";
 
 vi.setConfig({ testTimeout: FUZZ_TIMEOUT_MS });
+
+/** The message in a frame. */
+function messageOf(frame: Buffer): Buffer {
+  expect(frame[0]).toBe(0);
+  expect(frame.readUInt32BE(1)).toBe(frame.length - FRAME_HEAD_BYTES);
+  return frame.subarray(FRAME_HEAD_BYTES);
+}
 
 const uint32 = fc.oneof(fc.nat(300), fc.nat(4_294_967_295), fc.constant(4_294_967_295));
 /** Short and long, ASCII and not: lengths on both sides of what one byte can tell. */
@@ -75,7 +83,7 @@ describe("the hand-written codec of the rate limit service", () => {
   it("writes every response so that protobufjs reads it back", () => {
     fc.assert(
       fc.property(responses, (response) => {
-        const read = decodeResponse(encodeRateLimitResponse(response));
+        const read = decodeResponse(messageOf(encodeRateLimitResponse(response)));
         expect(read.overallCode).toBe(response.overallCode);
         expect(read.statuses.map((status) => ({ ...status }))).toEqual(
           response.statuses.map((status) => ({

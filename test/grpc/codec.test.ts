@@ -55,7 +55,8 @@ describe("golden bytes of the rate limit service", () => {
     });
     expect(response.toString("hex")).toBe(
       bytesOf(
-        "08 02" +
+        "00 0000003d" + // not compressed, 61 bytes
+          " 08 02" +
           " 12 11 08 02 12 09 08 ac02 10 01 1a 02 6970 22 02 08 3b" +
           " 12 08 08 01 18 ffffffff0f" +
           " 1a 11 0a 0b 72657472792d6166746572 12 02 3539" +

@@ -54,8 +54,9 @@ export class EngineDecider implements Decider {
 
   decide(checks: readonly Check[]): readonly Decision[] | Promise<readonly Decision[]> {
     this.decided += 1;
-    const decisions = this.sole.checkAll(checks);
     const { alter } = this;
+    if (this.hold === undefined && alter === undefined) return this.sole.decide(checks);
+    const decisions = this.sole.checkAll(checks);
     const seen = alter === undefined ? decisions : decisions.map(alter);
     return this.hold === undefined ? seen : this.hold().then(() => seen);
   }

@@ -13,10 +13,7 @@ import {
   type ServerUnaryCall,
   type ServiceDefinition,
   type sendUnaryData,
-  status,
 } from "@grpc/grpc-js";
-import type { DurationUs } from "../../core/units.ts";
-import type { Clock } from "../../ports/clock.ts";
 import {
   addressText,
   bindServer,
@@ -24,14 +21,11 @@ import {
   type HttpListener,
   type ListenAddress,
 } from "../listener.ts";
-import type { RateLimitRequest } from "../rate-limit-messages.ts";
-import {
-  type RateLimitAnswer,
-  type RateLimitService,
-  RefusedRequest,
-} from "../rate-limit-service.ts";
+import { answerDirectly } from "./direct-calls.ts";
 import { HEALTH_DEFINITION, HealthService } from "./health.ts";
-import { decodeRateLimitRequest, encodeRateLimitResponse } from "./rate-limit-codec.ts";
+import { IdleSessions } from "./idle-sessions.ts";
+import { type RateLimitCallParts, RateLimitCalls, RefusedCall } from "./rate-limit-calls.ts";
+import { FRAME_HEAD_BYTES } from "./rate-limit-codec.ts";
 
 const SERVICE_NAME = "envoy.service.ratelimit.v3.RateLimitService";
 
@@ -44,25 +38,20 @@ const STREAMS_MAX = 1_024;
 /** More connections are closed as soon as they are accepted. */
 const CONNECTIONS_MAX = 1_024;
 
+/** A connection that nobody calls over is closed after so long. */
+const IDLE_MS = 300_000;
+
 const OPTIONS: ServerOptions = {
   "grpc.max_receive_message_length": MESSAGE_BYTES_MAX,
   "grpc.max_concurrent_streams": STREAMS_MAX,
-  // A peer that is gone without a word is noticed, and one that is idle gives its memory back:
-  // probes that connect and never return would otherwise pile up.
+  // A peer that is gone without a word is noticed.
   "grpc.keepalive_time_ms": 60_000,
   "grpc.keepalive_timeout_ms": 20_000,
-  "grpc.max_connection_idle_ms": 300_000,
   // Statistics of every call, kept for a service that is not offered.
   "grpc.enable_channelz": 0,
 };
 
-export interface GrpcParts {
-  readonly service: RateLimitService;
-  readonly clock: Clock;
-  /** Told how long each call took from its request to its answer. */
-  readonly observeUs: (duration: DurationUs) => void;
-  /** A call met a bug. It was answered with UNAVAILABLE. */
-  readonly onUnexpectedError: (error: unknown) => void;
+export interface GrpcParts extends RateLimitCallParts {
   /** A connection could not be accepted (file descriptors ran out). */
   readonly onAcceptError?: (error: Error) => void;
 }
@@ -75,12 +64,15 @@ export interface GrpcParts {
  */
 export async function listenGrpc(parts: GrpcParts, address: ListenAddress): Promise<HttpListener> {
   const health = new HealthService([SERVICE_NAME]);
+  const calls = new RateLimitCalls(parts);
+  const idle = new IdleSessions(IDLE_MS);
   const grpc = new Server(OPTIONS);
   grpc.addService(DEFINITION, {
-    shouldRateLimit: (call: Call, callback: Callback) => answer(parts, call.request, callback),
+    shouldRateLimit: (call: Call, callback: Callback) => answer(calls, call.request, callback),
   });
   grpc.addService(HEALTH_DEFINITION, health.implementation);
   const injector = grpc.createConnectionInjector(ServerCredentials.createInsecure());
+  answerDirectly(grpc, { calls, path: PATH, messageBytesMax: MESSAGE_BYTES_MAX, idle });
   const sockets = new Set<Socket>();
   const server = createServer({ noDelay: true }, (socket) => {
     sockets.add(socket);
@@ -101,6 +93,7 @@ export async function listenGrpc(parts: GrpcParts, address: ListenAddress): Prom
       if (stopping === undefined) {
         claim?.release();
         health.stopServing();
+        idle.stop();
         stopping = stop(server, grpc, sockets, timeoutMs);
       }
       return stopping;
@@ -108,50 +101,30 @@ export async function listenGrpc(parts: GrpcParts, address: ListenAddress): Prom
   };
 }
 
-type Call = ServerUnaryCall<RateLimitRequest | string, Buffer>;
+type Call = ServerUnaryCall<Buffer, Buffer>;
 type Callback = sendUnaryData<Buffer>;
+
+const PATH = `/${SERVICE_NAME}/ShouldRateLimit`;
+
+const bytes = (message: Buffer): Buffer => message;
 
 const DEFINITION: ServiceDefinition = {
   shouldRateLimit: {
-    path: `/${SERVICE_NAME}/ShouldRateLimit`,
+    path: PATH,
     requestStream: false,
     responseStream: false,
-    requestSerialize: (bytes: Buffer) => bytes,
-    // Bytes that are no message come through as a sentence: a throw here would be INTERNAL.
-    requestDeserialize: decodeRateLimitRequest,
-    responseSerialize: (bytes: Buffer) => bytes,
-    responseDeserialize: (bytes: Buffer) => bytes,
+    requestSerialize: bytes,
+    // Decoded later: a throw here would be INTERNAL.
+    requestDeserialize: bytes,
+    responseSerialize: bytes,
+    responseDeserialize: bytes,
   },
 };
 
-/** Never throws, and never answers UNKNOWN: a caller could not tell it from a broken network. */
-function answer(parts: GrpcParts, request: RateLimitRequest | string, callback: Callback): void {
-  const startedUs = parts.clock.monotonicUs();
-  const fail = (error: unknown): void => {
-    parts.onUnexpectedError(error);
-    callback({ code: status.UNAVAILABLE, details: "the sidecar met a fault of its own" });
-  };
-  const send = (decided: RateLimitAnswer): void => {
-    if (decided instanceof RefusedRequest) {
-      const isOwnFault = decided.closedLimit === undefined;
-      const code = isOwnFault ? status.INVALID_ARGUMENT : status.UNAVAILABLE;
-      callback({ code, details: decided.message });
-    } else {
-      callback(null, encodeRateLimitResponse(decided));
-    }
-    parts.observeUs(parts.clock.monotonicUs() - startedUs);
-  };
-  try {
-    if (typeof request === "string") {
-      send(new RefusedRequest(`the request is no RateLimitRequest: ${request}`));
-      return;
-    }
-    const decided = parts.service.shouldRateLimit(request);
-    if (decided instanceof Promise) decided.then(send).catch(fail);
-    else send(decided);
-  } catch (error) {
-    fail(error);
-  }
+async function answer(calls: RateLimitCalls, request: Buffer, callback: Callback): Promise<void> {
+  const answered = await calls.answer(request);
+  if (answered instanceof RefusedCall) callback(answered);
+  else callback(null, answered.subarray(FRAME_HEAD_BYTES));
 }
 
 async function stop(

@@ -112,9 +112,13 @@ function readWrapped(outer: WireReader, before: number | undefined): number {
   return value;
 }
 
+/** What goes in front of a message in gRPC: a flag for compression, and the length. */
+export const FRAME_HEAD_BYTES = 5;
+
 /** One writer for all responses: it is emptied before anything else can run. */
 const responseWriter = new WireWriter();
 
+/** @returns The message behind the head of its frame. */
 export function encodeRateLimitResponse(response: RateLimitResponse): Buffer {
   const writer = responseWriter;
   writer.clear();
@@ -132,7 +136,10 @@ export function encodeRateLimitResponse(response: RateLimitResponse): Buffer {
   if (dynamicMetadata !== undefined) {
     writer.message(6, () => writeStruct(writer, dynamicMetadata));
   }
-  return writer.finish();
+  const framed = writer.finish(FRAME_HEAD_BYTES);
+  framed[0] = 0;
+  framed.writeUInt32BE(framed.length - FRAME_HEAD_BYTES, 1);
+  return framed;
 }
 
 function writeStatus(writer: WireWriter, status: DescriptorStatus): void {

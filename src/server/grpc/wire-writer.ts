@@ -20,10 +20,14 @@ export class WireWriter {
     this.#at = 0;
   }
 
-  /** The bytes written, as a copy; the writer starts again. */
-  finish(): Buffer {
-    const written = Buffer.allocUnsafe(this.#at);
-    this.#bytes.copy(written, 0, 0, this.#at);
+  /**
+   * The bytes written, as a copy; the writer starts again.
+   *
+   * @param headBytes - Room to leave in front of them, with whatever was there.
+   */
+  finish(headBytes = 0): Buffer {
+    const written = Buffer.allocUnsafe(headBytes + this.#at);
+    this.#bytes.copy(written, headBytes, 0, this.#at);
     this.#at = 0;
     return written;
   }
