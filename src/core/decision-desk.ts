@@ -11,7 +11,7 @@ import { isLargeCost } from "./mode-choice.ts";
 import { Seat } from "./seat.ts";
 import type { StoreDecided } from "./store-decided.ts";
 import { type DurationUs, type InstantUs, type Tokens, US_PER_SECOND } from "./units.ts";
-import type { Verdicts } from "./verdicts.ts";
+import { Verdict, type Verdicts } from "./verdicts.ts";
 
 /** A check may name so many limits; seats for them are made once. */
 export const CHECKS_MAX = 16;
@@ -32,6 +32,12 @@ export interface DecisionDeskParts {
 export class DecisionDesk {
   readonly #parts: DecisionDeskParts;
   readonly #seats: readonly Seat[] = Array.from({ length: CHECKS_MAX }, () => new Seat());
+  readonly #verdicts: readonly Verdict[] = Array.from({ length: CHECKS_MAX }, () => new Verdict());
+  /** The first verdicts, by how many there are of them. */
+  readonly #concluded: readonly (readonly Verdict[])[] = Array.from(
+    { length: CHECKS_MAX + 1 },
+    (_, count) => this.#verdicts.slice(0, count),
+  );
   /** By limit; there are no more of them than limits. */
   readonly #largeCostAt = new Map<string, InstantUs>();
   #answers: Effect[] = [];
@@ -60,7 +66,12 @@ export class DecisionDesk {
     return answers;
   }
 
-  /** Decides all checks or none; see `Decider.decide`. @param checks - 1 to `CHECKS_MAX`. */
+  /**
+   * Decides all checks or none; see `Decider.decide`.
+   *
+   * @param checks - 1 to `CHECKS_MAX`.
+   * @returns Decisions that are written over by the next call.
+   */
   decide(now: InstantUs, checks: readonly Check[]): readonly Decision[] | Held {
     const isPassed = this.#attempt(now, checks, undefined);
     if (this.#mayHold(now, checks.length)) {
@@ -86,7 +97,9 @@ export class DecisionDesk {
     this.#parts.accounts.charge(seat, now);
     seat.check = { ...check, cost: 0 };
     seat.passed = true;
-    return this.#parts.verdicts.of(seat, now, false);
+    const verdict = new Verdict();
+    this.#parts.verdicts.write(seat, now, false, verdict);
+    return verdict;
   }
 
   /** Takes from all accounts or from none. */
@@ -161,9 +174,10 @@ export class DecisionDesk {
     }
     const decisions = this.#conclude(now, checks.length, isPassed, held.asked, byStore);
     // A limit that a reload removed while the check was held stands against nothing any more.
-    const all = held.checks.map(
-      (check) => decisions[checks.indexOf(check)] ?? undecided(check.limit),
-    );
+    const all = held.checks.map((check) => {
+      const decision = decisions[checks.indexOf(check)];
+      return decision === undefined ? undecided(check.limit) : { ...decision };
+    });
     this.#answers.push({ kind: "answer", held: held.id, decisions: all });
   }
 
@@ -174,22 +188,21 @@ export class DecisionDesk {
     isPassed: boolean,
     asked: ReadonlySet<number> | undefined,
     byStore: boolean,
-  ): Decision[] {
-    const decisions: Decision[] = [];
+  ): readonly Decision[] {
     for (let i = 0; i < count; i += 1) {
       const seat = this.#seats[i] as Seat;
       const isNew = asked === undefined || !asked.has(seat.slot);
       if (!seat.passed) this.#parts.accounts.noteDenied(seat, now, isNew);
       else if (isPassed) this.#parts.accounts.noteAdmitted(seat, now, isNew);
-      const decision = this.#parts.verdicts.of(seat, now, byStore);
+      const verdict = this.#verdicts[i] as Verdict;
+      this.#parts.verdicts.write(seat, now, byStore, verdict);
       // What passed but was undone by another limit was neither admitted nor denied here.
       const isCounted = seat.check.cost > 0 && (isPassed || !seat.passed);
       if (seat.limit.isAuto && isLargeCost(seat.limit, seat.check.cost)) {
         this.#largeCostAt.set(seat.limit.name, now);
       }
-      if (isCounted) seat.book.tally.count(decision, seat.check.cost);
-      decisions.push(decision);
+      if (isCounted) seat.book.tally.count(verdict, seat.check.cost);
     }
-    return decisions;
+    return this.#concluded[count] as readonly Verdict[];
   }
 }

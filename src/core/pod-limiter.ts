@@ -117,7 +117,12 @@ export class PodLimiter {
     return Math.min(this.#housekeeping.sweepAt, this.#held.nextDeadline, storeAt);
   }
 
-  /** Decides all checks or none; see `Decider.decide`. @param checks - 1 to `CHECKS_MAX`. */
+  /**
+   * Decides all checks or none; see `Decider.decide`.
+   *
+   * @param checks - 1 to `CHECKS_MAX`.
+   * @returns Decisions that are written over by the next call.
+   */
   decide(now: InstantUs, checks: readonly Check[]): readonly Decision[] | Held {
     return this.#desk.decide(now, checks);
   }

@@ -7,14 +7,30 @@ import type { FallbackBuckets } from "./fallback-buckets.ts";
 import { fixedDraw } from "./fixed-draw.ts";
 import type { FleetSize } from "./fleet-size.ts";
 import type { HybridBuckets } from "./hybrid.ts";
-import type { BucketShape } from "./limit.ts";
+import type { BucketShape, Limit } from "./limit.ts";
 import { isStoreDecided, type Seat } from "./seat.ts";
 import type { StoreDecided } from "./store-decided.ts";
-import { type DurationUs, type InstantUs, US_PER_MS, US_PER_SECOND } from "./units.ts";
+import { type DurationUs, type InstantUs, type Tokens, US_PER_MS, US_PER_SECOND } from "./units.ts";
 
 /** What to answer as a wait when nothing better is known: no row free, or the store away. */
 const RETRY_FULL_US: DurationUs = 10 * US_PER_MS;
 const RETRY_CLOSED_US: DurationUs = US_PER_SECOND;
+
+/**
+ * A decision that is written again for each check, so that an answer leaves nothing for the garbage
+ * collector. Its numbers begin as doubles, because V8 then keeps doubles in place.
+ */
+export class Verdict implements Decision {
+  limit!: Limit;
+  allowed = true;
+  wouldDeny = false;
+  reason: DenyReason | undefined = undefined;
+  remaining: Tokens = Number.NaN;
+  resetAfterUs: DurationUs = Number.NaN;
+  retryAfterUs: DurationUs = Number.NaN;
+  source: Source = "local";
+  degraded = false;
+}
 
 export interface VerdictParts {
   readonly podId: string;
@@ -32,28 +48,29 @@ export class Verdicts {
     this.#parts = parts;
   }
 
-  /** Where the account stands, as the answer to its check. @param byStore - A reply decided it. */
-  of(seat: Seat, now: InstantUs, byStore: boolean): Decision {
+  /**
+   * Writes where the account stands, as the answer to its check.
+   *
+   * @param byStore - A reply decided it.
+   */
+  write(seat: Seat, now: InstantUs, byStore: boolean, out: Verdict): void {
     const { limit, footing, passed, slot } = seat;
     const isAlone = footing === "fallback" || footing === "open" || footing === "closed";
     const isLocal = !isAlone && !seat.isCharged;
     const isByStore = byStore && (seat.grant !== undefined || footing === "hybrid" || !passed);
-    const source: Source = !isLocal ? "fallback" : isByStore ? "store" : "local";
     const reason = passed ? undefined : this.#reason(seat);
     const shape = footing === "fallback" || footing === "open" ? this.#fallbackShape(seat) : limit;
     const left = slot < 0 ? this.unknownTokens(seat) : this.#left(seat, shape, now);
     const cost = Math.max(1, seat.check.cost);
-    return {
-      limit,
-      allowed: passed || limit.shadow,
-      wouldDeny: !passed && limit.shadow,
-      reason,
-      remaining: Math.floor(passed ? left : Math.min(left, cost - 1)),
-      resetAfterUs: this.#resetAfter(seat, shape, left, now),
-      retryAfterUs: passed ? 0 : this.#retryAfter(seat, reason, shape, now),
-      source,
-      degraded: !isLocal,
-    };
+    out.limit = limit;
+    out.allowed = passed || limit.shadow;
+    out.wouldDeny = !passed && limit.shadow;
+    out.reason = reason;
+    out.remaining = Math.floor(passed ? left : Math.min(left, cost - 1));
+    out.resetAfterUs = this.#resetAfter(seat, shape, left, now);
+    out.retryAfterUs = passed ? 0 : this.#retryAfter(seat, reason, shape, now);
+    out.source = !isLocal ? "fallback" : isByStore ? "store" : "local";
+    out.degraded = !isLocal;
   }
 
   /** Tokens of a key that has no row. */

@@ -16,7 +16,8 @@ export interface Decider {
    * Answers at once when the pod can decide by itself, which is the rule; a promise means that the
    * check waits for the store, never longer than the decision timeout. Never throws for a refusal.
    *
-   * @returns One decision per check, in order.
+   * @returns One decision per check, in order. Those that come at once are written over by the next
+   *   `decide`: read them before it, or copy them.
    */
   decide(checks: readonly Check[]): readonly Decision[] | Promise<readonly Decision[]>;
   /** Debits (or, when negative, refunds) unconditionally and answers with the resulting state. */

@@ -11,18 +11,19 @@
  *     goes to `onFault`, so that no `catch` of a front door can hide it.
  */
 import type { Check, Decision } from "../core/decision.ts";
-import type { Effect, ExchangeTrouble, MembershipView } from "../core/effect.ts";
+import type { Effect, ExchangeTrouble, Held, MembershipView } from "../core/effect.ts";
 import type { Batch, BatchReply } from "../core/exchange.ts";
 import type { Limit } from "../core/limit.ts";
 import type { LimitStanding } from "../core/mode-choice.ts";
 import type { PodLimiter } from "../core/pod-limiter.ts";
-import type { StoreCall, StoreCallReply } from "../core/store-call.ts";
+import type { StoreCall } from "../core/store-call.ts";
 import type { Counts, Figures } from "../core/tally.ts";
 import type { DurationUs, InstantUs } from "../core/units.ts";
 import type { Clock } from "../ports/clock.ts";
 import { type Coordinator, CoordinatorError } from "../ports/coordinator.ts";
 import type { Decider } from "../ports/decider.ts";
 import type { Random } from "../ports/random.ts";
+import { attempt, attemptCall, troubleOf } from "./attempt.ts";
 import { WakeTimer } from "./wake-timer.ts";
 
 /**
@@ -127,9 +128,25 @@ export class ReconcileLoop implements Decider {
   }
 
   decide(checks: readonly Check[]): readonly Decision[] | Promise<readonly Decision[]> {
-    const result = this.run(() => this.engine.decide(this.clock.monotonicUs(), checks));
+    const result = this.decideOrHold(checks);
     if (!("held" in result)) return result;
-    return new Promise((resolve) => this.answers.set(result.held, resolve));
+    return this.whenAnswered(result.held);
+  }
+
+  /** As `run` does, but without a closure for each check. */
+  private decideOrHold(checks: readonly Check[]): readonly Decision[] | Held {
+    try {
+      const result = this.engine.decide(this.clock.monotonicUs(), checks);
+      this.proceed();
+      return result;
+    } catch (error) {
+      throw this.stopped(error);
+    }
+  }
+
+  /** Apart, so that only a check that waits pays for the closure. */
+  private whenAnswered(held: number): Promise<readonly Decision[]> {
+    return new Promise((resolve) => this.answers.set(held, resolve));
   }
 
   report(check: Check): Decision {
@@ -183,14 +200,22 @@ export class ReconcileLoop implements Decider {
   private run<T>(call: () => T): T {
     try {
       const result = call();
-      this.timer.arm(this.engine.wakeAt);
-      if (this.whenSettled !== undefined && this.engine.settled) this.whenSettled();
+      this.proceed();
       return result;
     } catch (error) {
-      this.timer.stop();
-      this.onFault(error);
-      throw error;
+      throw this.stopped(error);
     }
+  }
+
+  private proceed(): void {
+    this.timer.arm(this.engine.wakeAt);
+    if (this.whenSettled !== undefined && this.engine.settled) this.whenSettled();
+  }
+
+  private stopped(fault: unknown): unknown {
+    this.timer.stop();
+    this.onFault(fault);
+    return fault;
   }
 
   private tick(): void {
@@ -287,18 +312,4 @@ export class ReconcileLoop implements Decider {
     this.configured = limits;
     this.byName = new Map(limits.map((limit) => [limit.name, limit]));
   }
-}
-
-/** An error of another class is a fault of the adapter: survived like an answer without sense. */
-function troubleOf(error: unknown): ExchangeTrouble {
-  return error instanceof CoordinatorError ? error.kind : "malformed";
-}
-
-async function attemptCall(coordinator: Coordinator, call: StoreCall): Promise<StoreCallReply> {
-  return coordinator.call(call);
-}
-
-/** `async`, so that a coordinator that throws instead of rejecting is survived as well. */
-async function attempt(coordinator: Coordinator, batch: Batch): Promise<BatchReply> {
-  return coordinator.exchange(batch);
 }

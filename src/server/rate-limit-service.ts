@@ -139,6 +139,8 @@ export class RateLimitService {
       }
       return this.#respond(places);
     }
+    // The first decisions are told as well, and the second ones would be written over them.
+    for (const place of places) place.decision = place.decision && { ...place.decision };
     const decided = decider.decide(passing.map(({ check }) => check));
     const conclude = (decisions: readonly Decision[]): RateLimitAnswer => {
       note(passing, decisions);

@@ -20,7 +20,7 @@ function deciderOf(sole: SoleEngine, configured: readonly Limit[]): Decider {
     limit: (name) => configured.find((limit) => limit.name === name),
     limits: () => configured,
     standing: (limit) => sole.engine.standing(limit),
-    decide: (checks) => sole.checkAll(checks),
+    decide: (checks) => sole.decide(checks),
     report: (check) => sole.engine.report(sole.now, check),
   };
 }

@@ -38,7 +38,7 @@ export async function openDoor(...yaml: readonly string[]): Promise<Door> {
     limit: (name) => config.limits.find((limit) => limit.name === name),
     limits: () => config.limits,
     standing: (limit) => sole.engine.standing(limit),
-    decide: (checks) => sole.checkAll(checks),
+    decide: (checks) => sole.decide(checks),
     report: (check) => sole.engine.report(sole.now, check),
   };
   const served = await serve(decider, {

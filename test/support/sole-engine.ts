@@ -1,5 +1,5 @@
 /** One engine without a store, and a clock that the test moves. */
-import type { Decision } from "../../src/core/decision.ts";
+import type { Check, Decision } from "../../src/core/decision.ts";
 import type { Limit } from "../../src/core/limit.ts";
 import { PodLimiter } from "../../src/core/pod-limiter.ts";
 
@@ -22,14 +22,17 @@ export class SoleEngine {
     );
   }
 
-  /** Decides at once; a pod without a store never waits. */
-  checkAll(checks: readonly { limit: Limit; key?: string; cost?: number }[]): readonly Decision[] {
-    const outcome = this.engine.decide(
-      this.now,
-      checks.map(({ limit, key = "k", cost = 1 }) => ({ limit, key, cost })),
-    );
+  /** As a front door sees it: the decisions are written over by the next call. */
+  decide(checks: readonly Check[]): readonly Decision[] {
+    const outcome = this.engine.decide(this.now, checks);
     if ("held" in outcome) throw new Error("a pod without a store held a check");
     return outcome;
+  }
+
+  /** Decides at once; the decisions are the test's own. */
+  checkAll(checks: readonly { limit: Limit; key?: string; cost?: number }[]): readonly Decision[] {
+    const asked = checks.map(({ limit, key = "k", cost = 1 }) => ({ limit, key, cost }));
+    return this.decide(asked).map((decision) => ({ ...decision }));
   }
 
   check(limit: Limit, cost = 1, key = "k"): Decision {

@@ -161,7 +161,7 @@ export class VirtualFleet {
     };
     const outcome = pod.engine.decide(this.now, checks);
     if ("held" in outcome) pod.held.set(outcome.held, count);
-    else count(outcome);
+    else count(outcome.map((decision) => ({ ...decision })));
     this.#pump(pod);
   }
 
