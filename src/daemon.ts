@@ -245,6 +245,8 @@ class Run {
       wallMs: Date.now,
       policies,
       matcher: () => this.matcher,
+      inline: () => this.config.resp,
+      version: this.io.version,
       observeUs: (door, us) => this.durations[door].observeUs(us),
       onFault: this.onFault,
     });
@@ -252,8 +254,7 @@ class Run {
 
   private openOps(address: ListenAddress): Promise<HttpListener> {
     const { config, live, loop, reconcileDurations } = this;
-    const { version } = this.io;
-    const { envoy } = this.doors;
+    const [{ version }, { envoy }] = [this.io, this.doors];
     const { fleet, podId } = config;
     const identity = { version, fleet, podId, store: this.storeKind };
     const metrics = createMetrics({

@@ -15,13 +15,13 @@ import { registerProcessMetrics } from "./process-metrics.ts";
 import { counter, gauge, type Reading } from "./scraped-metric.ts";
 
 /** The doors through which checks come, as the `transport` label names them. */
-export const TRANSPORTS = ["http", "uds", "grpc", "forward"] as const;
+export const TRANSPORTS = ["http", "uds", "grpc", "forward", "resp"] as const;
 export type Transport = (typeof TRANSPORTS)[number];
 
 /** Counts for each of them, all zero. */
 export function transportCounts(): Readonly<Record<Transport, DurationCounts>> {
   const counts = (): DurationCounts => new DurationCounts();
-  return { http: counts(), uds: counts(), grpc: counts(), forward: counts() };
+  return { http: counts(), uds: counts(), grpc: counts(), forward: counts(), resp: counts() };
 }
 
 export interface ConfigFigures {

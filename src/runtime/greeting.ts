@@ -12,19 +12,24 @@ export interface Greeting {
   /** `host:port` and path of the gRPC listeners, undefined when not there. */
   readonly grpcTcp?: string;
   readonly grpcSocket?: string;
+  /** The same of the listeners for the Redis protocol. */
+  readonly respTcp?: string;
+  readonly respSocket?: string;
   readonly ops: string | undefined;
 }
 
 /** @returns At most ten lines, each with its line feed. */
 export function greetingLines(greeting: Greeting): string {
   const { version, fleet, store, limitNames, httpTcp, httpSocket, ops } = greeting;
-  const { grpcTcp, grpcSocket } = greeting;
+  const { grpcTcp, grpcSocket, respTcp, respSocket } = greeting;
   const limits = limitNames.length === 1 ? "1 limit" : `${limitNames.length} limits`;
   const lines = [`aliquot ${version}: fleet ${fleet}, ${store} store, ${limits}`];
   if (httpTcp !== undefined) lines.push(`  checks on  http://${httpTcp}`);
   if (httpSocket !== undefined) lines.push(`  checks on  ${httpSocket} (HTTP on a Unix socket)`);
   if (grpcSocket !== undefined) lines.push(`  Envoy on   ${grpcSocket} (gRPC on a Unix socket)`);
   if (grpcTcp !== undefined) lines.push(`  Envoy on   ${grpcTcp} (gRPC)`);
+  const resp = [respSocket, respTcp].filter((address) => address !== undefined);
+  if (resp.length > 0) lines.push(`  checks on  ${resp.join(" and ")} (Redis protocol)`);
   if (ops !== undefined) lines.push(`  ops on     http://${ops} (/readyz /metrics /status)`);
   lines.push(`Try: ${curlLine(greeting)}`);
   return lines.map((line) => `${line}\n`).join("");

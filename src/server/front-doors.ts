@@ -1,4 +1,4 @@
-/** Everything that takes checks: HTTP and gRPC, on Unix sockets and TCP, on one decider. */
+/** Everything that takes checks: HTTP, gRPC and RESP, on Unix sockets and TCP, on one decider. */
 import type { DurationUs } from "../core/units.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Decider } from "../ports/decider.ts";
@@ -10,9 +10,11 @@ import { createHttpApi } from "./http-api.ts";
 import { type HttpListener, type ListenAddress, listenHttp } from "./listener.ts";
 import { createRateLimitJson } from "./rate-limit-json.ts";
 import { RateLimitService } from "./rate-limit-service.ts";
+import type { InlineTermsInForce } from "./resp/check-commands.ts";
+import { listenResp } from "./resp/resp-listener.ts";
 
 /** How a check came in, as metrics tell it. */
-export type Door = "http" | "uds" | "grpc" | "forward";
+export type Door = "http" | "uds" | "grpc" | "forward" | "resp";
 
 export interface DoorParts {
   readonly decider: Decider;
@@ -23,6 +25,10 @@ export interface DoorParts {
   readonly policies: ForwardOptions["policies"];
   /** The rules for Envoy in force. */
   readonly matcher: () => DescriptorMatcher;
+  /** What holds for limits that callers bring over RESP. */
+  readonly inline: () => InlineTermsInForce;
+  /** Of the sidecar. */
+  readonly version: string;
   readonly observeUs: (door: Door, duration: DurationUs) => void;
   /** A request met a bug, or a connection could not be accepted. */
   readonly onFault: (error: unknown) => void;
@@ -36,6 +42,7 @@ interface DoorAddresses {
 export interface DoorsListen {
   readonly http: DoorAddresses;
   readonly grpc: DoorAddresses;
+  readonly resp: DoorAddresses;
   /** Permission bits of the sockets. */
   readonly socketMode: number;
 }
@@ -46,6 +53,8 @@ export interface OpenDoors {
   httpSocket?: string;
   grpcTcp?: string;
   grpcSocket?: string;
+  respTcp?: string;
+  respSocket?: string;
 }
 
 export class FrontDoors {
@@ -63,7 +72,7 @@ export class FrontDoors {
   }
 
   /** @throws {ListenError} When one cannot be opened; the others stay open until `stop`. */
-  async open({ http, grpc, socketMode: mode }: DoorsListen): Promise<void> {
+  async open({ http, grpc, resp, socketMode: mode }: DoorsListen): Promise<void> {
     const { addresses } = this;
     const unix = (path: string): ListenAddress => ({ kind: "unix", path, mode });
     if (http.socket !== undefined) {
@@ -75,6 +84,10 @@ export class FrontDoors {
     if (grpc.socket !== undefined) addresses.grpcSocket = await this.#openGrpc(unix(grpc.socket));
     if (grpc.tcp !== undefined) {
       addresses.grpcTcp = await this.#openGrpc({ kind: "tcp", ...grpc.tcp });
+    }
+    if (resp.socket !== undefined) addresses.respSocket = await this.#openResp(unix(resp.socket));
+    if (resp.tcp !== undefined) {
+      addresses.respTcp = await this.#openResp({ kind: "tcp", ...resp.tcp });
     }
   }
 
@@ -112,6 +125,21 @@ export class FrontDoors {
     // Loaded for whom it is opened: grpc-js is a third of the code, and HTTP answers meanwhile.
     const { listenGrpc } = await import("./grpc/grpc-listener.ts");
     const listener = await listenGrpc(parts, address);
+    this.#listeners.push(listener);
+    return listener.address;
+  }
+
+  async #openResp(address: ListenAddress): Promise<string> {
+    const { decider, clock, inline, version, observeUs, onFault } = this.#parts;
+    const parts = {
+      decider: new ChargingDecider(decider),
+      clock,
+      inline,
+      version,
+      observeUs: (us: DurationUs) => observeUs("resp", us),
+      onUnexpectedError: onFault,
+    };
+    const listener = await listenResp(parts, address, {}, onFault);
     this.#listeners.push(listener);
     return listener.address;
   }

@@ -45,6 +45,7 @@ beforeEach(async () => {
       uds: new DurationCounts(),
       grpc: new DurationCounts(),
       forward: new DurationCounts(),
+      resp: new DurationCounts(),
     },
     reconcileDurations: new DurationCounts(),
     version: "1.2.3",

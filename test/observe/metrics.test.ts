@@ -40,6 +40,7 @@ beforeEach(() => {
       uds: new DurationCounts(),
       grpc: new DurationCounts(),
       forward: new DurationCounts(),
+      resp: new DurationCounts(),
     },
     reconcileDurations: new DurationCounts(),
     version: "1.2.3",
