@@ -5,6 +5,7 @@
  * the word of the probes. So no request can be lost to the order of the start.
  */
 import type { Logger } from "pino";
+import type { Address } from "./config/address.ts";
 import { allLimits, type Config } from "./config/config.ts";
 import type { ConfigReader, Reading } from "./config/reading.ts";
 import { LiveConfig } from "./config/reload.ts";
@@ -14,9 +15,8 @@ import { createDescriptorMatcher } from "./envoy/descriptor-tree.ts";
 import { createMembership } from "./membership/create-membership.ts";
 import { newIdentity } from "./membership/identity.ts";
 import type { Membership } from "./membership/membership.ts";
-import { DurationCounts } from "./observe/duration-counts.ts";
 import { createLogger } from "./observe/logger.ts";
-import { createMetrics, transportCounts } from "./observe/metrics.ts";
+import { Observation } from "./observe/observation.ts";
 import { MembershipSourceLog } from "./observe/source-log.ts";
 import { StoreLog } from "./observe/store-log.ts";
 import { PolicyTable } from "./policy/policy-table.ts";
@@ -35,8 +35,9 @@ import { StoreWatch } from "./runtime/store-watch.ts";
 import { SystemClock } from "./runtime/system-clock.ts";
 import { SystemRandom } from "./runtime/system-random.ts";
 import { FrontDoors } from "./server/front-doors.ts";
-import { type HttpListener, type ListenAddress, listenHttp } from "./server/listener.ts";
+import { type HttpListener, listenHttp } from "./server/listener.ts";
 import { createOpsHandler } from "./server/ops.ts";
+import { keyDigest } from "./store/redis/keys.ts";
 import { type ConnectRedis, loadRedisClient } from "./store/redis/load-client.ts";
 
 /** What the daemon needs of whoever starts it. */
@@ -100,8 +101,7 @@ class Run {
   private readonly stopAsked = new Latch();
   private readonly connectFailed = new Latch();
   private readonly started = new Latch();
-  private readonly durations = transportCounts();
-  private readonly reconcileDurations = new DurationCounts();
+  private readonly observed = new Observation(this.clock);
   private matcher: DescriptorMatcher;
   private readonly doors: FrontDoors;
   private opsListener: HttpListener | undefined;
@@ -112,8 +112,7 @@ class Run {
     this.faults = new FaultLog(this.clock, (fields, message) => this.log.error(fields, message));
     this.crash = watchForEnd(this.log, () => this.stopAsked.set());
     const { reader, reading } = io;
-    const { clock, log, onFault } = this;
-    const putInForce = (next: Config): void => this.putInForce(next);
+    const { clock, log, onFault, putInForce } = this;
     this.live = new LiveConfig({ first: config, reader, putInForce, log, wallMs: Date.now });
     const watched = { subject: this.live, known: reading.fingerprint };
     this.watch = new ConfigWatch({ ...watched, clock, log, onFault });
@@ -132,8 +131,7 @@ class Run {
     this.loop.start();
     try {
       await this.doors.open(listen);
-      const { ops } = listen;
-      if (ops !== undefined) this.opsListener = await this.openOps({ kind: "tcp", ...ops });
+      if (listen.ops !== undefined) this.opsListener = await this.openOps(listen.ops);
       this.watch.start();
     } catch (error) {
       await drain(closingSteps(this.stopParts()), US_PER_SECOND, this.clock);
@@ -173,13 +171,13 @@ class Run {
   }
 
   /** All at one instant: no check sees the limits of one file and the policies of another. */
-  private putInForce(config: Config): void {
+  private readonly putInForce = (config: Config): void => {
     const matcher = createDescriptorMatcher(config.envoy?.domains ?? []);
     this.loop.configChanged(allLimits(config));
     this.policies.configChanged(config.policies);
     this.matcher = matcher;
     this.log.level = config.logLevel;
-  }
+  };
 
   private connect(connect: ConnectRedis | undefined): Coordinator | undefined {
     const { redis, fleet, podId } = this.config;
@@ -222,7 +220,7 @@ class Run {
       random: this.random,
       onFault: this.crash,
       onStoreCall: (outcome, error) => storeWatch.note(outcome, error),
-      onReply: (took) => this.reconcileDurations.observeUs(took),
+      onReply: (took) => this.observed.reconcileDurations.observeUs(took),
     });
   }
 
@@ -237,9 +235,9 @@ class Run {
   }
 
   private createDoors(): FrontDoors {
-    const { clock, policies, loop } = this;
+    const { clock, policies, loop, observed } = this;
     return new FrontDoors({
-      decider: loop,
+      decider: observed.keys.over(loop),
       clock,
       headers: () => this.config.headers,
       wallMs: Date.now,
@@ -247,34 +245,36 @@ class Run {
       matcher: () => this.matcher,
       inline: () => this.config.resp,
       version: this.io.version,
-      observeUs: (door, us) => this.durations[door].observeUs(us),
+      observeUs: (door, us) => observed.durations[door].observeUs(us),
       onFault: this.onFault,
     });
   }
 
-  private openOps(address: ListenAddress): Promise<HttpListener> {
-    const { config, live, loop, reconcileDurations } = this;
+  private openOps(address: Address): Promise<HttpListener> {
+    const { config, live, loop, observed } = this;
     const [{ version }, { envoy }] = [this.io, this.doors];
     const { fleet, podId } = config;
     const identity = { version, fleet, podId, store: this.storeKind };
-    const metrics = createMetrics({
+    const metrics = observed.metrics({
       figures: () => loop.figures(),
       config: () => live.standing(),
       forwardUnmatched: () => this.policies.unmatched,
       descriptors: () => ({ unmatched: envoy.unmatched, shown: envoy.shown.all() }),
-      decisionDurations: this.durations,
-      reconcileDurations,
       version,
     });
+    observed.start(() => loop.counts());
     const handler = createOpsHandler({
       started: () => this.started.isSet,
       draining: () => this.stopAsked.isSet,
       identity: () => ({ ...identity, uptimeSeconds: process.uptime(), config: live.standing() }),
-      figures: () => loop.figures(),
+      engine: loop,
+      observed,
+      showKeys: () => this.config.ops.showKeys,
+      keyDigest,
       metrics: (accept) => metrics.render(accept),
       onUnexpectedError: this.onFault,
     });
-    return listenHttp(handler, address, {}, this.onFault);
+    return listenHttp(handler, { kind: "tcp", ...address }, {}, this.onFault);
   }
 
   private get storeKind(): "embedded" | "redis" {

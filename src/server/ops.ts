@@ -6,11 +6,24 @@
  * outage that took every pod out of its Service would be the larger one.
  */
 import type { ServerResponse } from "node:http";
-import type { Figures } from "../core/tally.ts";
+import type { Counts, Figures } from "../core/tally.ts";
+import type { Decider } from "../ports/decider.ts";
 import { send, sendJson, sendOptions, sendProblem } from "./answer.ts";
+import { unknownLimit } from "./check-body.ts";
 import type { RequestHandler } from "./http-api.ts";
+import type { Observed } from "./observed.ts";
 import { asciiJson, excerpt, methodNotAllowed, Problem } from "./problem.ts";
+import { parseQuery } from "./query.ts";
 import { type Identity, statusOf } from "./status.ts";
+import { historyQuery, historyStatus, outlinesStatus } from "./status-history.ts";
+import { prefersHtml, STATUS_PAGE_HEADERS, statusPage } from "./status-page/page.ts";
+
+export interface ObservedEngine extends Pick<Decider, "limit" | "limits" | "standing"> {
+  /** Costs the same however many keys there are. */
+  counts(): Counts;
+  /** Looks at every key. */
+  figures(): Figures;
+}
 
 /** What the daemon lets the ops listener see. */
 export interface OpsView {
@@ -19,7 +32,12 @@ export interface OpsView {
   /** A stop has begun. */
   draining(): boolean;
   identity(): Identity;
-  figures(): Figures;
+  readonly engine: ObservedEngine;
+  readonly observed: Observed;
+  /** Keys may be shown as callers gave them. */
+  showKeys(): boolean;
+  /** What is shown in place of a key. */
+  keyDigest(limit: string, key: string): string;
   /** Renders the metrics. @param accept - The request's Accept header. */
   metrics(accept: string | undefined): Promise<{ contentType: string; body: string }>;
   /** An answer could not be made. */
@@ -28,14 +46,16 @@ export interface OpsView {
 
 const ALLOW = "GET, HEAD, OPTIONS";
 const TEXT = "text/plain; charset=utf-8";
+const NO_STORE = ["Cache-Control", "no-store"] as const;
 
 const INDEX = `aliquot ops listener
 
+/          this, and to browsers a status page
 /livez     the process turns
 /startupz  configuration loaded, listeners bound, first join tried
 /readyz    checks can be answered (?verbose lists the components)
 /metrics   Prometheus or OpenMetrics, by Accept
-/status    JSON
+/status    JSON (?history adds the last five minutes)
 `;
 
 export function createOpsHandler(view: OpsView): RequestHandler {
@@ -62,20 +82,28 @@ export function createOpsHandler(view: OpsView): RequestHandler {
 type Page = (res: ServerResponse, query: string, accept: string | undefined) => void;
 
 function createPages(view: OpsView): ReadonlyMap<string, Page> {
+  const figuresLately = lately(view);
   return new Map<string, Page>([
-    ["/", (res) => send(res, 200, TEXT, INDEX)],
+    ["/", (res, _query, accept) => sendIndex(res, accept)],
     // That this is answered at all is the whole test.
     ["/livez", (res) => sendProbe(res, true, "")],
     ["/startupz", (res) => sendProbe(res, view.started(), "")],
     ["/readyz", (res, query) => sendReadiness(res, view, query)],
-    ["/status", (res) => sendStatus(res, view)],
+    ["/status", (res, query) => sendStatus(res, view, figuresLately, query)],
     ["/metrics", (res, _query, accept) => sendMetrics(res, view, accept)],
   ]);
 }
 
+/** Scripts and scrapers get the list of paths, browsers the page. */
+function sendIndex(res: ServerResponse, accept: string | undefined): void {
+  const vary = ["Vary", "Accept"];
+  if (!prefersHtml(accept)) send(res, 200, TEXT, INDEX, vary);
+  else send(res, 200, "text/html; charset=utf-8", statusPage, [...vary, ...STATUS_PAGE_HEADERS]);
+}
+
 function sendProbe(res: ServerResponse, passes: boolean, components: string): void {
   const verdict = passes ? "ok\n" : "not ok\n";
-  send(res, passes ? 200 : 503, TEXT, components + verdict, ["Cache-Control", "no-store"]);
+  send(res, passes ? 200 : 503, TEXT, components + verdict, NO_STORE);
 }
 
 function isReady(view: OpsView): boolean {
@@ -89,7 +117,7 @@ function sendReadiness(res: ServerResponse, view: OpsView, query: string): void 
 
 function components(view: OpsView): string {
   const { store } = view.identity();
-  const { storeUp, fallbackActive } = view.figures();
+  const { storeUp, fallbackActive } = view.engine.counts();
   const lines = [
     view.started() ? "[+] started" : "[-] started: not yet",
     view.draining() ? "[-] draining" : "[+] not draining",
@@ -101,10 +129,56 @@ function components(view: OpsView): string {
   return `${lines.join("\n")}\n`;
 }
 
-function sendStatus(res: ServerResponse, view: OpsView): void {
+function sendStatus(
+  res: ServerResponse,
+  view: OpsView,
+  figuresLately: () => Figures,
+  queryText: string,
+): void {
+  const { engine, observed } = view;
+  const fields = parseQuery(queryText);
+  const asked = fields instanceof Problem ? fields : historyQuery(fields);
+  if (asked instanceof Problem) {
+    sendProblem(res, asked);
+    return;
+  }
+  if (asked?.limit !== undefined && engine.limit(asked.limit) === undefined) {
+    sendProblem(res, unknownLimit(asked.limit, engine.limits()));
+    return;
+  }
+  const limits = engine.limits().map((limit) => ({ limit, standing: engine.standing(limit) }));
+  const status = statusOf({
+    identity: view.identity(),
+    figures: asked === undefined ? view.engine.figures() : figuresLately(),
+    limits,
+    observed,
+    showKeys: view.showKeys(),
+    keyDigest: (limit, key) => view.keyDigest(limit, key),
+  });
   const state = { started: view.started(), draining: view.draining(), ready: isReady(view) };
-  const status = { ...statusOf(view.identity(), view.figures()), ...state };
-  sendJson(res, 200, asciiJson(status), ["Cache-Control", "no-store"]);
+  const names = limits.map(({ limit }) => limit.name);
+  const past = asked !== undefined && {
+    history: historyStatus(observed.history, asked),
+    outlines: outlinesStatus(observed.history, names),
+  };
+  sendJson(res, 200, asciiJson({ ...status, ...state, ...past }), NO_STORE);
+}
+
+/**
+ * Figures for those who ask every second, however many they are: every key is looked at once in a
+ * second at most. What costs little is as it is now.
+ */
+function lately({ engine, observed }: OpsView): () => Figures {
+  let seen: { readonly second: number; readonly limits: Figures["limits"] } | undefined;
+  return () => {
+    const { last: second } = observed.history;
+    const now = engine.counts();
+    const isFresh =
+      seen?.second === second &&
+      now.limits.every(({ tally }, i) => seen?.limits[i]?.tally === tally);
+    if (!isFresh || seen === undefined) seen = { second, limits: engine.figures().limits };
+    return { ...now, limits: seen.limits };
+  };
 }
 
 function sendMetrics(res: ServerResponse, view: OpsView, accept: string | undefined): void {

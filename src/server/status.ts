@@ -1,5 +1,12 @@
-/** What the pod says about itself in `/status`. Keys of callers never appear in it. */
-import { type Figures, type LimitFigures, OUTCOMES, SOURCES } from "../core/tally.ts";
+/**
+ * What the pod says about itself in `/status`. Keys of callers appear in it only where the
+ * configuration says so, and by their digests otherwise.
+ */
+import type { Limit } from "../core/limit.ts";
+import type { LimitStanding } from "../core/mode-choice.ts";
+import { type Counts, type Figures, type LimitFigures, OUTCOMES, SOURCES } from "../core/tally.ts";
+import type { KeyFigures, Observed, OutcomeRates, RankedKey } from "./observed.ts";
+import { rfc3339, rounded } from "./status-numbers.ts";
 
 /** Who this pod is and what it runs with. */
 export interface Identity {
@@ -37,22 +44,48 @@ export interface ConfigProblem {
   readonly message: string;
 }
 
-export function statusOf(identity: Identity, figures: Figures): object {
+/** What the status is made of. */
+export interface StatusParts {
+  readonly identity: Identity;
+  readonly figures: Figures;
+  /** Those in force, in the order of the configuration, and how each is kept. */
+  readonly limits: readonly { readonly limit: Limit; readonly standing: LimitStanding }[];
+  readonly observed: Observed;
+  /** Keys are shown as callers gave them. */
+  readonly showKeys: boolean;
+  keyDigest(limit: string, key: string): string;
+}
+
+/** Longest list of keys. */
+const KEYS_SHOWN_MAX = 10;
+
+export function statusOf(parts: StatusParts): object {
+  const { identity, figures, observed } = parts;
+  const { listing } = figures;
   return {
     version: identity.version,
     fleet: identity.fleet,
     pod: identity.podId,
     uptime_seconds: Math.round(identity.uptimeSeconds),
     config: configStatus(identity.config),
-    store: { kind: identity.store, up: figures.storeUp },
+    store: { kind: identity.store, up: figures.storeUp, tier: tierOf(figures) },
     fallback_active: figures.fallbackActive,
     live_pods: figures.pods,
+    ...(listing !== undefined && { listing: { pods: listing.pods, up: listing.isCurrent } }),
     tracked_keys: figures.trackedKeys,
     evicted_keys: figures.evictedKeys,
     lost_tokens: figures.lostTokens,
     reconciles: figures.reconciled,
-    limits: figures.limits.map(limitStatus),
+    per_second: ratesStatus(observed.history.rates()),
+    limits: limitsStatus(parts),
+    keys: keysStatus(parts, observed.keys.figures(KEYS_SHOWN_MAX)),
   };
+}
+
+/** How the pod stands with the store; see the glossary. */
+function tierOf({ fallbackActive, storeUp }: Counts): "connected" | "doubtful" | "isolated" {
+  if (fallbackActive) return "isolated";
+  return storeUp ? "connected" : "doubtful";
 }
 
 function configStatus(config: ConfigStanding): object {
@@ -74,13 +107,30 @@ function configStatus(config: ConfigStanding): object {
   };
 }
 
-function rfc3339(seconds: number): string {
-  return new Date(seconds * 1_000).toISOString();
+function limitsStatus({ figures, limits, observed }: StatusParts): object[] {
+  const byName = new Map(figures.limits.map((each) => [each.name, each]));
+  return limits.flatMap(({ limit, standing }) => {
+    const known = byName.get(limit.name);
+    if (known === undefined) return [];
+    return [
+      {
+        name: limit.name,
+        rate_per_second: limit.rate,
+        burst: limit.burst,
+        mode: standing.mode,
+        mode_reason: standing.reason,
+        over_admission_bound: standing.boundTokens,
+        fallback: limit.fallback.policy,
+        shadow: limit.shadow,
+        per_second: ratesStatus(observed.history.rates(limit.name)),
+        ...countsStatus(known),
+      },
+    ];
+  });
 }
 
-function limitStatus({ name, tally, share, unreconciled, debt }: LimitFigures): object {
+function countsStatus({ tally, share, unreconciled, debt }: LimitFigures): object {
   return {
-    name,
     share_ratio: share,
     unreconciled_tokens: unreconciled,
     debt_tokens: debt,
@@ -98,4 +148,26 @@ function limitStatus({ name, tally, share, unreconciled, debt }: LimitFigures): 
 function decisionsOf(decisions: Float64Array, outcome: number): number {
   const first = outcome * SOURCES.length;
   return decisions.subarray(first, first + SOURCES.length).reduce((sum, count) => sum + count, 0);
+}
+
+function ratesStatus([allowed, denied, shadowDenied]: OutcomeRates): object {
+  return {
+    allowed: rounded(allowed),
+    denied: rounded(denied),
+    shadow_denied: rounded(shadowDenied),
+  };
+}
+
+function keysStatus({ showKeys, keyDigest }: StatusParts, figures: KeyFigures): object {
+  const shown = ({ limit, key, perSecond }: RankedKey): object => ({
+    limit,
+    ...(showKeys ? { key } : { digest: keyDigest(limit, key) }),
+    per_second: rounded(perSecond),
+  });
+  return {
+    shown: showKeys,
+    sampled_every: figures.sampledEvery,
+    busiest: figures.busiest.map(shown),
+    most_denied: figures.mostDenied.map(shown),
+  };
 }

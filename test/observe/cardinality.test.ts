@@ -2,6 +2,7 @@
 import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { DurationCounts } from "../../src/observe/duration-counts.ts";
 import { createMetrics } from "../../src/observe/metrics.ts";
+import { Observation } from "../../src/observe/observation.ts";
 import { listenHttp } from "../../src/server/listener.ts";
 import { createOpsHandler } from "../../src/server/ops.ts";
 import { limitOf } from "../server/exact-decider.ts";
@@ -10,6 +11,10 @@ import { SoleEngine } from "../support/sole-engine.ts";
 
 const limits = Array.from({ length: 20 }, (_, i) => limitOf(`limit-${i}`, { tokens: 10 }));
 const byName = new Map(limits.map((limit) => [limit.name, limit]));
+
+function unasked(): never {
+  throw new Error("not asked for");
+}
 
 let sole: SoleEngine;
 let checks: HttpClient;
@@ -23,7 +28,7 @@ beforeEach(async () => {
       limit: (name) => byName.get(name),
       limits: () => limits,
       standing: (limit) => sole.engine.standing(limit),
-      decide: (all) => sole.checkAll(all),
+      decide: (all) => sole.decide(all),
       report: (check) => sole.engine.report(sole.now, check),
     },
     { observeUs: (us) => counts.observeUs(us) },
@@ -53,10 +58,17 @@ beforeEach(async () => {
   const ops = createOpsHandler({
     started: () => true,
     draining: () => false,
-    identity: () => {
-      throw new Error("not asked for");
+    identity: () => unasked(),
+    engine: {
+      limit: () => undefined,
+      limits: () => [],
+      standing: () => unasked(),
+      counts: figures,
+      figures,
     },
-    figures,
+    observed: new Observation({ monotonicUs: () => 0 }),
+    showKeys: () => false,
+    keyDigest: () => unasked(),
     metrics: (accept) => metrics.render(accept),
     onUnexpectedError: (error) => served.faults.push(error),
   });

@@ -1,8 +1,11 @@
 import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import type { Figures } from "../../src/core/tally.ts";
 import { Tally } from "../../src/core/tally.ts";
+import { Observation } from "../../src/observe/observation.ts";
 import { listenHttp } from "../../src/server/listener.ts";
 import { createOpsHandler, type OpsView } from "../../src/server/ops.ts";
+import { keyDigest } from "../../src/store/redis/keys.ts";
+import { limitOf } from "./exact-decider.ts";
 import { HttpClient } from "./http-client.ts";
 
 const figures: Figures = {
@@ -17,13 +20,27 @@ const figures: Figures = {
   reconciled: { ok: 5, timeout: 1, unreachable: 0, refused: 0, malformed: 0, keys: 9 },
 };
 
+const limits = [limitOf("api", { burst: 50, tokens: 5 })];
+
 let client: HttpClient;
-let state: { started: boolean; draining: boolean; figures: Figures; store: "embedded" | "redis" };
+let nowUs: number;
+let state: {
+  started: boolean;
+  draining: boolean;
+  figures: Figures;
+  store: "embedded" | "redis";
+  showKeys: boolean;
+};
+let observation: Observation;
+let scans: number;
 let faults: unknown[];
 let metrics: OpsView["metrics"];
 
 beforeEach(async () => {
-  state = { started: true, draining: false, figures, store: "redis" };
+  state = { started: true, draining: false, figures, store: "redis", showKeys: false };
+  scans = 0;
+  nowUs = 0;
+  observation = new Observation({ monotonicUs: () => nowUs });
   faults = [];
   metrics = async (accept) => ({ contentType: "text/plain", body: `accept ${accept}\n` });
   const handler = createOpsHandler({
@@ -46,7 +63,19 @@ beforeEach(async () => {
       },
       store: state.store,
     }),
-    figures: () => state.figures,
+    engine: {
+      limit: (name) => limits.find((limit) => limit.name === name),
+      limits: () => limits,
+      standing: () => ({ mode: "hybrid", reason: "a test", intervalUs: 100_000, boundTokens: 42 }),
+      counts: () => state.figures,
+      figures: () => {
+        scans += 1;
+        return state.figures;
+      },
+    },
+    observed: observation,
+    showKeys: () => state.showKeys,
+    keyDigest,
     metrics: (accept) => metrics(accept),
     onUnexpectedError: (error) => faults.push(error),
   });

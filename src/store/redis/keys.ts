@@ -29,7 +29,7 @@ export class KeyNames {
 
   /** The state of one limit and key. */
   state(limitName: string, key: string): string {
-    return `aliquot:{${groupOfKey(key)}}:${this.fleet}:${limitName}:${digest(limitName, key)}`;
+    return `aliquot:{${groupOfKey(key)}}:${this.fleet}:${limitName}:${keyDigest(limitName, key)}`;
   }
 
   /** The record of a lane. */
@@ -64,7 +64,7 @@ export class KeyNames {
  * 128 bits and a little over limit and key. The length in front says where the one ends; UTF-16
  * keeps keys apart that differ in lone surrogates, which UTF-8 would all turn into one character.
  */
-function digest(limitName: string, key: string): string {
+export function keyDigest(limitName: string, key: string): string {
   const encoded = Buffer.from(`${limitName.length}:${limitName}${key}`, "utf16le");
   return hash("sha256", encoded, "base64url").slice(0, DIGEST_DIGITS);
 }
