@@ -23,11 +23,8 @@ import {
   UINT32_MAX,
   UNIT_NAMES,
 } from "./rate-limit-messages.ts";
-import {
-  type RateLimitAnswer,
-  type RateLimitService,
-  RefusedRequest,
-} from "./rate-limit-service.ts";
+import type { RateLimitAnswer, RateLimitService } from "./rate-limit-service.ts";
+import { RefusedRequest } from "./refused-request.ts";
 
 export interface RateLimitJsonParts {
   readonly service: RateLimitService;
@@ -113,6 +110,7 @@ function parseDescriptor(value: unknown): RateLimitDescriptor {
     entries: listIn(fields, "entries").map(parseEntry),
     limit: parseOverride(fieldOf(fields, "limit")),
     hitsAddend: numberOf(fieldOf(fields, "hitsAddend"), "hitsAddend of a descriptor", most),
+    isNegativeHits: flagIn(fields, "isNegativeHits"),
   };
 }
 
@@ -157,6 +155,12 @@ function textIn(fields: object, name: string): string {
   // A lone surrogate is no text; and inside, it stands for a byte that is not UTF-8.
   if (typeof value === "string" && !/\p{Surrogate}/u.test(value)) return value;
   throw new Malformed(`${name} must be a text, got ${describeJson(value)}`);
+}
+
+function flagIn(fields: object, name: string): boolean {
+  const value = fieldOf(fields, name) ?? false;
+  if (typeof value === "boolean") return value;
+  throw new Malformed(`${name} must be true or false, got ${describeJson(value)}`);
 }
 
 function numberOf(value: unknown, name: string, most: number): number | undefined {

@@ -16,6 +16,8 @@ export interface RateLimitDescriptor {
   readonly limit: RateLimitOverride | undefined;
   /** Undefined: the request's; 0: asks without spending. Never above 2^53 - 1. */
   readonly hitsAddend: number | undefined;
+  /** The cost is given back instead of spent. */
+  readonly isNegativeHits: boolean;
 }
 
 export interface RateLimitRequest {

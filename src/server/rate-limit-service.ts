@@ -7,21 +7,22 @@
  * exhausted and the call still passes, it is decided once more without those.
  */
 import type { Check, Decision } from "../core/decision.ts";
-import { limitForKey } from "../core/limit.ts";
 import type { Decider } from "../ports/decider.ts";
-import type { DescriptorMatch, DescriptorMatcher, DescriptorRule } from "../ports/descriptors.ts";
+import type { DescriptorMatcher } from "../ports/descriptors.ts";
 import { speakingDecision } from "./decision-json.ts";
 import { chargeDenied, isInForce } from "./denied-charges.ts";
 import type { RateHeaders } from "./headers.ts";
-import type {
-  HeaderValue,
-  RateLimitDescriptor,
-  RateLimitRequest,
-  RateLimitResponse,
+import {
+  CODE_OK,
+  CODE_OVER_LIMIT,
+  type HeaderValue,
+  type RateLimitRequest,
+  type RateLimitResponse,
 } from "./rate-limit-messages.ts";
-import { CODE_OK, CODE_OVER_LIMIT, unitSeconds } from "./rate-limit-messages.ts";
+import { type CountedPlace, isCounted, placeOf } from "./rate-limit-places.ts";
 import { type Place, statusOf } from "./rate-limit-status.ts";
 import { dropReplaced, isDenied, isDenying, isPassing, isUndecided } from "./rate-limit-verdict.ts";
+import { RefusedRequest } from "./refused-request.ts";
 import { ShownValues } from "./shown-values.ts";
 
 /** Most descriptors of one request: the engine decides so many limits together. */
@@ -32,18 +33,6 @@ export interface RateLimitServiceParts {
   /** The rules in force; asked once per request. */
   readonly matcher: () => DescriptorMatcher;
   readonly rateHeaders: RateHeaders;
-}
-
-/** Why a request got no decision: its own fault, or a store that must be asked and cannot be. */
-export class RefusedRequest {
-  readonly message: string;
-  /** The limit that must ask its store and cannot; undefined when the request is at fault. */
-  readonly closedLimit: string | undefined;
-
-  constructor(message: string, closedLimit?: string) {
-    this.message = message;
-    this.closedLimit = closedLimit;
-  }
 }
 
 export type RateLimitAnswer = RateLimitResponse | RefusedRequest;
@@ -70,19 +59,16 @@ export class RateLimitService {
   shouldRateLimit(request: RateLimitRequest): RateLimitAnswer | Promise<RateLimitAnswer> {
     const places = this.#places(request);
     if (places instanceof RefusedRequest) return places;
-    const counted = places.filter(isCounted);
-    if (counted.length === 0) return this.#respond(places);
-    // Blocked before anything is decided: the limits are only asked where they stand.
-    const isBlocked = isDenied(places);
-    const checks = counted.map(({ check }) => (isBlocked ? { ...check, cost: 0 } : check));
+    const checks = checksOf(places);
+    if (checks.length === 0) return this.#respond(places);
     const decided = this.#parts.decider.decide(checks);
     if (!(decided instanceof Promise)) {
-      note(counted, decided);
-      return this.#conclude(places, counted, false);
+      note(places, decided);
+      return this.#conclude(places, false);
     }
     return decided.then((decisions) => {
-      note(counted, decisions);
-      return this.#conclude(places, counted, true);
+      note(places, decisions);
+      return this.#conclude(places, true);
     });
   }
 
@@ -102,18 +88,25 @@ export class RateLimitService {
     }
     for (const { rule } of places) if (rule === undefined) this.#unmatched += 1;
     dropReplaced(places);
+    for (const place of places) this.#giveBack(place);
     return places;
+  }
+
+  /** What a caller gives back is taken whatever else the call comes to, as it was not used. */
+  #giveBack(place: Place): void {
+    const { check } = place;
+    if (check !== undefined && check.cost < 0) place.decision = this.#parts.decider.report(check);
   }
 
   /** @param hasWaited - The time for this decision is used up. */
   #conclude(
     places: readonly Place[],
-    counted: readonly CountedPlace[],
     hasWaited: boolean,
   ): RateLimitAnswer | Promise<RateLimitAnswer> {
-    const denying = places.filter(isDenying);
-    if (denying.length === 0) return this.#respond(places);
+    if (!places.some(isDenying)) return this.#respond(places);
+    const counted = places.filter(isCounted);
     if (isDenied(places)) {
+      const denying = places.filter(isDenying);
       if (denying.every(isUndecided)) return storeAway(denying);
       chargeDenied(
         this.#parts.decider,
@@ -161,15 +154,17 @@ export class RateLimitService {
   }
 
   #headers(places: readonly Place[], isAllowed: boolean): readonly HeaderValue[] {
-    const decisions = places.flatMap(({ decision }) => decision ?? []);
+    const decisions: Decision[] = [];
+    for (const { decision } of places) if (decision !== undefined) decisions.push(decision);
     // A rule that would deny but is spared does not speak for a call that passes.
-    const voices = isAllowed ? decisions.filter(({ allowed }) => allowed) : decisions;
-    if (voices.length === 0) return [];
+    const isMixed = isAllowed && !decisions.every(isAdmitted);
+    const voices = isMixed ? decisions.filter(isAdmitted) : decisions;
+    if (voices.length === 0) return NO_HEADERS;
     const flat: string[] = [];
     this.#parts.rateHeaders(flat, speakingDecision(voices), decisions);
     const headers: HeaderValue[] = [];
     for (let i = 0; i < flat.length; i += 2) {
-      headers.push({ key: (flat[i] as string).toLowerCase(), value: flat[i + 1] as string });
+      headers.push({ key: lowerCase(flat[i] as string), value: flat[i + 1] as string });
     }
     return headers;
   }
@@ -184,55 +179,42 @@ export class RateLimitService {
   }
 }
 
-interface CountedPlace extends Place {
-  readonly check: Check;
-}
-
-function placeOf(
-  request: RateLimitRequest,
-  descriptor: RateLimitDescriptor,
-  matcher: DescriptorMatcher,
-): Place | RefusedRequest {
-  const { entries, limit } = descriptor;
-  const place: Place = {
-    entries,
-    rule: undefined,
-    isReplaced: false,
-    check: undefined,
-    decision: undefined,
-  };
-  const cost = descriptor.hitsAddend ?? Math.max(1, request.hitsAddend);
-  if (limit === undefined) {
-    const match = matcher.match(request.domain, entries);
-    return match === undefined ? place : matched(place, match, cost);
+/** Blocked before anything is decided: the limits are only asked where they stand. */
+function checksOf(places: readonly Place[]): Check[] {
+  const isBlocked = isDenied(places);
+  const checks: Check[] = [];
+  for (const place of places) {
+    if (isCounted(place)) checks.push(isBlocked ? { ...place.check, cost: 0 } : place.check);
   }
-  const seconds = unitSeconds(limit.unit);
-  if (seconds === undefined) return invalid(`limit.unit ${limit.unit} is not a unit of time`);
-  const tokens = limit.requestsPerUnit;
-  const match = matcher.matchOverride(request.domain, entries, tokens, seconds);
-  if (match?.rule.limit === undefined) return place;
-  if (tokens === 0) return { ...place, rule: blockingRule(match.rule, seconds) };
-  if (limitForKey(match.rule.limit, match.key) === match.rule.limit) {
-    return invalid(`limit: ${tokens} per ${seconds} s cannot be counted exactly`);
+  return checks;
+}
+
+/** @param decisions - One per counted place, in order. */
+function note(places: readonly Place[], decisions: readonly Decision[]): void {
+  let next = 0;
+  for (const place of places) {
+    if (!isCounted(place)) continue;
+    place.decision = decisions[next];
+    next += 1;
   }
-  return matched(place, match, cost);
 }
 
-function matched(place: Place, { rule, key }: DescriptorMatch, cost: number): Place {
-  const { limit } = rule;
-  return { ...place, rule, check: limit === undefined ? undefined : { limit, key, cost } };
+const NO_HEADERS: readonly HeaderValue[] = [];
+
+/** gRPC's names of headers, by those that `RateHeaders` writes; there are a dozen. */
+const lowerNames = new Map<string, string>();
+
+function lowerCase(name: string): string {
+  let lower = lowerNames.get(name);
+  if (lower === undefined) {
+    lower = name.toLowerCase();
+    lowerNames.set(name, lower);
+  }
+  return lower;
 }
 
-function blockingRule(rule: DescriptorRule, seconds: number): DescriptorRule {
-  return { ...rule, kind: "blocked", limit: undefined, unitSeconds: seconds };
-}
-
-function note(counted: readonly CountedPlace[], decisions: readonly Decision[]): void {
-  for (const [index, place] of counted.entries()) place.decision = decisions[index];
-}
-
-function isCounted(place: Place): place is CountedPlace {
-  return place.check !== undefined;
+function isAdmitted({ allowed }: Decision): boolean {
+  return allowed;
 }
 
 function metadataOf(places: readonly Place[]): Readonly<Record<string, unknown>> | undefined {

@@ -40,11 +40,15 @@ export function isUndecided({ decision }: Place): boolean {
 
 /** Rules that another rule of the same call replaces are as if they were not there. */
 export function dropReplaced(places: Place[]): void {
+  if (!places.some(isReplacing)) return;
   const replaced = places.flatMap(({ rule }) => rule?.replaces ?? []);
-  if (replaced.length === 0) return;
   for (const place of places) {
     if (place.rule?.label === undefined || !replaced.includes(place.rule.label)) continue;
     place.isReplaced = true;
     place.check = undefined;
   }
+}
+
+function isReplacing({ rule }: Place): boolean {
+  return rule !== undefined && rule.replaces.length > 0;
 }

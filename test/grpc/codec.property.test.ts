@@ -37,6 +37,7 @@ const requests = fc.record({
         fc.record({ requestsPerUnit: uint32, unit: fc.integer({ min: 0, max: 6 }) }),
       ),
       hitsAddend: fc.option(fc.record({ value: fc.maxSafeNat() })),
+      isNegativeHits: fc.boolean(),
     }),
     { maxLength: 5 },
   ),
@@ -69,11 +70,14 @@ describe("the hand-written codec of the rate limit service", () => {
         expect(decodeRateLimitRequest(encodeRequest(request))).toEqual({
           domain: request.domain,
           hitsAddend: request.hitsAddend,
-          descriptors: request.descriptors.map(({ entries, limit, hitsAddend }) => ({
-            entries,
-            limit: limit ?? undefined,
-            hitsAddend: hitsAddend?.value,
-          })),
+          descriptors: request.descriptors.map(
+            ({ entries, limit, hitsAddend, isNegativeHits }) => ({
+              entries,
+              limit: limit ?? undefined,
+              hitsAddend: hitsAddend?.value,
+              isNegativeHits,
+            }),
+          ),
         });
       }),
       { numRuns: fuzzRuns(1_000) },

@@ -14,9 +14,10 @@ describe("golden bytes of the rate limit service", () => {
         " 12 14" + // descriptors
         " 0a 0c 0a 04 706c616e 12 04 66726565" + // entry plan = free
         " 12 04 08 05 10 02" + // limit: 5 per minute
-        " 12 0b" +
+        " 12 0d" +
         " 0a 07 0a 01 61 12 02 c3a9" + // entry a = é
         " 1a 00" + // hits_addend present, 0
+        " 20 01" + // is_negative_hits
         " 18 07", // hits_addend: 7
     );
     expect(decodeRateLimitRequest(bytes)).toEqual({
@@ -26,8 +27,14 @@ describe("golden bytes of the rate limit service", () => {
           entries: [{ key: "plan", value: "free" }],
           limit: { requestsPerUnit: 5, unit: 2 },
           hitsAddend: undefined,
+          isNegativeHits: false,
         },
-        { entries: [{ key: "a", value: "é" }], limit: undefined, hitsAddend: 0 },
+        {
+          entries: [{ key: "a", value: "é" }],
+          limit: undefined,
+          hitsAddend: 0,
+          isNegativeHits: true,
+        },
       ],
       hitsAddend: 7,
     });

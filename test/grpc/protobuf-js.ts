@@ -43,6 +43,7 @@ export interface PlainDescriptor {
   entries?: { key?: string; value?: string }[];
   limit?: { requestsPerUnit?: number; unit?: number } | null;
   hitsAddend?: { value?: number } | null;
+  isNegativeHits?: boolean;
 }
 
 /** A response as the general codec gives it. */

@@ -6,11 +6,8 @@
 import { status } from "@grpc/grpc-js";
 import type { DurationUs, InstantUs } from "../../core/units.ts";
 import type { Clock } from "../../ports/clock.ts";
-import {
-  type RateLimitAnswer,
-  type RateLimitService,
-  RefusedRequest,
-} from "../rate-limit-service.ts";
+import type { RateLimitAnswer, RateLimitService } from "../rate-limit-service.ts";
+import { RefusedRequest } from "../refused-request.ts";
 import { decodeRateLimitRequest, encodeRateLimitResponse } from "./rate-limit-codec.ts";
 
 export interface RateLimitCallParts {

@@ -25,6 +25,7 @@ const TAG_3_BYTES = bytesTag(3);
 const TAG_1_VARINT = varintTag(1);
 const TAG_2_VARINT = varintTag(2);
 const TAG_3_VARINT = varintTag(3);
+const TAG_4_VARINT = varintTag(4);
 
 /** What may change while a message is read: a field that comes twice counts as its last. */
 type Draft<T> = { -readonly [K in keyof T]: T[K] };
@@ -52,63 +53,68 @@ function readRequest(reader: WireReader): RateLimitRequest {
   return request;
 }
 
-function readDescriptor(outer: WireReader): RateLimitDescriptor {
+function readDescriptor(reader: WireReader): RateLimitDescriptor {
   const entries: DescriptorEntry[] = [];
   const descriptor: Draft<RateLimitDescriptor> = {
     entries,
     limit: undefined,
     hitsAddend: undefined,
+    isNegativeHits: false,
   };
-  outer.message((reader) => {
-    while (!reader.isAtEnd) {
-      const tag = reader.tag();
-      if (tag === TAG_1_BYTES) entries.push(readEntry(reader));
-      else if (tag === TAG_2_BYTES) descriptor.limit = readOverride(reader, descriptor.limit);
-      else if (tag === TAG_3_BYTES) {
-        descriptor.hitsAddend = readWrapped(reader, descriptor.hitsAddend);
-      } else reader.skip(tag);
-    }
-  });
+  const outer = reader.enter();
+  while (!reader.isAtEnd) {
+    const tag = reader.tag();
+    if (tag === TAG_1_BYTES) entries.push(readEntry(reader));
+    else if (tag === TAG_2_BYTES) descriptor.limit = readOverride(reader, descriptor.limit);
+    else if (tag === TAG_3_BYTES) {
+      descriptor.hitsAddend = readWrapped(reader, descriptor.hitsAddend);
+    } else if (tag === TAG_4_VARINT) descriptor.isNegativeHits = reader.uint64() !== 0;
+    else reader.skip(tag);
+  }
+  reader.leave(outer);
   return descriptor;
 }
 
-function readEntry(outer: WireReader): DescriptorEntry {
+function readEntry(reader: WireReader): DescriptorEntry {
   const entry: Draft<DescriptorEntry> = { key: "", value: "" };
-  outer.message((reader) => {
-    while (!reader.isAtEnd) {
-      const tag = reader.tag();
-      if (tag === TAG_1_BYTES) entry.key = reader.text();
-      else if (tag === TAG_2_BYTES) entry.value = reader.text();
-      else reader.skip(tag);
-    }
-  });
+  const outer = reader.enter();
+  while (!reader.isAtEnd) {
+    const tag = reader.tag();
+    if (tag === TAG_1_BYTES) entry.key = reader.text();
+    else if (tag === TAG_2_BYTES) entry.value = reader.text();
+    else reader.skip(tag);
+  }
+  reader.leave(outer);
   return entry;
 }
 
 /** @param before - The same field when it came before: protobuf merges messages. */
-function readOverride(outer: WireReader, before: RateLimitOverride | undefined): RateLimitOverride {
+function readOverride(
+  reader: WireReader,
+  before: RateLimitOverride | undefined,
+): RateLimitOverride {
   const override: Draft<RateLimitOverride> = { requestsPerUnit: 0, unit: 0, ...before };
-  outer.message((reader) => {
-    while (!reader.isAtEnd) {
-      const tag = reader.tag();
-      if (tag === TAG_1_VARINT) override.requestsPerUnit = reader.uint32();
-      else if (tag === TAG_2_VARINT) override.unit = reader.uint32();
-      else reader.skip(tag);
-    }
-  });
+  const outer = reader.enter();
+  while (!reader.isAtEnd) {
+    const tag = reader.tag();
+    if (tag === TAG_1_VARINT) override.requestsPerUnit = reader.uint32();
+    else if (tag === TAG_2_VARINT) override.unit = reader.uint32();
+    else reader.skip(tag);
+  }
+  reader.leave(outer);
   return override;
 }
 
 /** A `google.protobuf.UInt64Value`: present although its value may be 0. */
-function readWrapped(outer: WireReader, before: number | undefined): number {
+function readWrapped(reader: WireReader, before: number | undefined): number {
   let value = before ?? 0;
-  outer.message((reader) => {
-    while (!reader.isAtEnd) {
-      const tag = reader.tag();
-      if (tag === TAG_1_VARINT) value = reader.uint64();
-      else reader.skip(tag);
-    }
-  });
+  const outer = reader.enter();
+  while (!reader.isAtEnd) {
+    const tag = reader.tag();
+    if (tag === TAG_1_VARINT) value = reader.uint64();
+    else reader.skip(tag);
+  }
+  reader.leave(outer);
   return value;
 }
 
@@ -121,22 +127,22 @@ const responseWriter = new WireWriter();
 /** @returns The message behind the head of its frame. */
 export function encodeRateLimitResponse(response: RateLimitResponse): Buffer {
   const writer = responseWriter;
-  writer.clear();
+  writer.begin(FRAME_HEAD_BYTES);
   writer.uint(1, response.overallCode);
-  for (const status of response.statuses) {
-    writer.message(2, () => writeStatus(writer, status));
-  }
+  for (const status of response.statuses) writeStatus(writer, status);
   for (const { key, value } of response.responseHeadersToAdd) {
-    writer.message(3, () => {
-      writer.text(1, key);
-      writer.text(2, value);
-    });
+    const header = writer.open(3);
+    writer.text(1, key);
+    writer.text(2, value);
+    writer.close(header);
   }
   const { dynamicMetadata } = response;
   if (dynamicMetadata !== undefined) {
-    writer.message(6, () => writeStruct(writer, dynamicMetadata));
+    const metadata = writer.open(6);
+    writeStruct(writer, dynamicMetadata);
+    writer.close(metadata);
   }
-  const framed = writer.finish(FRAME_HEAD_BYTES);
+  const framed = writer.finish();
   framed[0] = 0;
   framed.writeUInt32BE(framed.length - FRAME_HEAD_BYTES, 1);
   return framed;
@@ -144,18 +150,22 @@ export function encodeRateLimitResponse(response: RateLimitResponse): Buffer {
 
 function writeStatus(writer: WireWriter, status: DescriptorStatus): void {
   const { currentLimit, secondsUntilReset } = status;
+  const message = writer.open(2);
   writer.uint(1, status.code);
   if (currentLimit !== undefined) {
-    writer.message(2, () => {
-      writer.uint(1, currentLimit.requestsPerUnit);
-      writer.uint(2, currentLimit.unit);
-      writer.text(3, currentLimit.name);
-    });
+    const limit = writer.open(2);
+    writer.uint(1, currentLimit.requestsPerUnit);
+    writer.uint(2, currentLimit.unit);
+    writer.text(3, currentLimit.name);
+    writer.close(limit);
   }
   writer.uint(3, status.limitRemaining);
   if (secondsUntilReset !== undefined) {
-    writer.message(4, () => writer.uint(1, secondsUntilReset));
+    const duration = writer.open(4);
+    writer.uint(1, secondsUntilReset);
+    writer.close(duration);
   }
+  writer.close(message);
 }
 
 /** A `google.protobuf.Struct`. */

@@ -71,12 +71,19 @@ export class WireReader {
     throw new WireError("a number is longer than ten bytes");
   }
 
-  /** Reads the fields of a message inside this one; `read` must read to the end. */
-  message(read: (reader: WireReader) => void): void {
+  /**
+   * Enters a message inside this one, whose fields come next.
+   *
+   * @returns What to hand to `leave` when it is at its end.
+   */
+  enter(): number {
     const length = this.#length();
     const outerEnd = this.#end;
     this.#end = this.#at + length;
-    read(this);
+    return outerEnd;
+  }
+
+  leave(outerEnd: number): void {
     this.#end = outerEnd;
   }
 
