@@ -79,6 +79,8 @@ export class RespConnection {
 
   /** Answers requests until there is none that is complete, or until it must not go on. */
   #advance(): void {
+    // A connection can be gone before it says so by `close`.
+    if (this.#socket.destroyed) return;
     const { writer } = this.#service;
     const { request } = this.#reader;
     this.#isBlocked = false;
