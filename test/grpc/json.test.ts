@@ -116,6 +116,15 @@ describe("POST /json", () => {
     expect((await post(body)).status).toBe(429);
   });
 
+  it("gives back where isNegativeHits says so", async () => {
+    const { post } = await openJson();
+    await post(ask("a", { hitsAddend: 2 }));
+    expect((await post(ask("a"))).status).toBe(429);
+    const { status } = await post(ask("a", { hitsAddend: 2, is_negative_hits: true }));
+    expect(status).toBe(200);
+    expect((await post(ask("a", { hitsAddend: 2 }))).status).toBe(200);
+  });
+
   it.each<[string, unknown]>([
     ["no JSON", "{bad"],
     ["nothing", ""],
@@ -128,6 +137,7 @@ describe("POST /json", () => {
     ["a value that is no text", { domain: "d", descriptors: [{ entries: [{ key: 1 }] }] }],
     ["half a character", '{"domain":"d","descriptors":[{"entries":[{"key":"\\ud800"}]}]}'],
     ["a negative addend", { ...ask("a"), hitsAddend: -1 }],
+    ["a flag that is a text", ask("a", { isNegativeHits: "true" })],
     ["a fraction", { ...ask("a"), hitsAddend: 1.5 }],
     ["more than a uint32", { ...ask("a"), hitsAddend: 4_294_967_296 }],
     ["a number without end", '{"domain":"d","hitsAddend":1e999}'],
