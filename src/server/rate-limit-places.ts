@@ -53,8 +53,8 @@ function matchedPlace(
 ): Place {
   const { limit } = rule;
   if (limit === undefined) return ruledPlace(descriptor, rule, undefined);
-  const hits = descriptor.hitsAddend ?? Math.max(1, request.hitsAddend);
-  const cost = descriptor.isNegativeHits ? givenBack(limit, key, hits) : hits;
+  const tokens = descriptor.hitsAddend ?? Math.max(1, request.hitsAddend);
+  const cost = descriptor.isNegativeHits ? givenBack(limit, key, tokens) : tokens;
   return ruledPlace(descriptor, rule, { limit, key, cost });
 }
 

@@ -77,6 +77,7 @@ export const RULED_OUT: ReadonlyMap<string, string> = new Map([
 export const THEIR_NAMES: readonly RegExp[] = [
   /quota-exceeded|(temporary.)?reduced[ _-]?capacity/gi, // problem types registered with IANA
   /hits_?[aA]ddend/g, // field of Envoy's RateLimitRequest
+  /is_?[nN]egative_?[hH]its/g, // field of Envoy's RateLimitDescriptor
   /quota_?[mM]ode/g, // field of envoyproxy/ratelimit's configuration
   /(fixed|sliding)[ -]window/gi, // how rivals' rules are called
 ];
