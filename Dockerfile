@@ -1,35 +1,36 @@
-# The sidecar's image: compiled code, its production dependencies and Node, without shell, package
-# manager or root. Everything that npm brings is pinned by package-lock.json.
-ARG NODE_MAJOR=24
+# The sidecar's image: one bundled program and Node, without shell, package manager or root.
+#
+# What npm brings is pinned by package-lock.json. The two base images are pinned by their tags; to
+# pin them by digest, which a registry may move no tag under, give both as build arguments:
+#   docker build --build-arg RUNTIME_IMAGE=gcr.io/distroless/nodejs24-debian12@sha256:... .
+ARG BUILD_IMAGE=node:24.22.3-bookworm-slim
+ARG RUNTIME_IMAGE=gcr.io/distroless/nodejs24-debian12:nonroot
 
-FROM node:${NODE_MAJOR}-bookworm-slim AS build
+FROM ${BUILD_IMAGE} AS build
 WORKDIR /build
 COPY package.json package-lock.json ./
 RUN ["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"]
-COPY . .
-RUN ["npm", "run", "build"]
+COPY LICENSE tsconfig.json ./
+COPY scripts/bundle.mjs ./scripts/
+COPY lua ./lua
+COPY sim ./sim
+COPY src ./src
+RUN ["npm", "run", "--silent", "bundle"]
 
-# The same lock file, without what only developers need.
-FROM node:${NODE_MAJOR}-bookworm-slim AS dependencies
-WORKDIR /dependencies
-COPY package.json package-lock.json ./
-RUN ["npm", "ci", "--omit=dev", "--ignore-scripts", "--no-audit", "--no-fund"]
-
-FROM gcr.io/distroless/nodejs${NODE_MAJOR}-debian12:nonroot
+FROM ${RUNTIME_IMAGE}
 LABEL org.opencontainers.image.title="aliquot" \
+      org.opencontainers.image.description="A rate limiter that runs beside every pod" \
       org.opencontainers.image.licenses="Apache-2.0"
 WORKDIR /app
-COPY --from=dependencies /dependencies/node_modules ./node_modules
-COPY --from=build /build/package.json ./package.json
-COPY --from=build /build/dist/src ./dist/src
-COPY --from=build /build/dist/sim ./dist/sim
-COPY --from=build /build/dist/lua ./dist/lua
+COPY --from=build /build/out/image ./
 ENV NODE_ENV=production
 # A number, because runAsNonRoot cannot judge a name. Nothing is written outside /run/aliquot.
 USER 65532:65532
 EXPOSE 8792
-# For engines without probes; Kubernetes uses those of the manifests.
-HEALTHCHECK --interval=10s --timeout=3s --start-period=5s \
+# For engines without probes; Kubernetes uses those of the manifests. Each is a process of its own
+# that takes a tenth of a second of processor time, hence not more often.
+HEALTHCHECK --interval=30s --timeout=3s --start-period=5s \
   CMD ["/nodejs/bin/node", "/app/dist/src/main.js", "health", "--config", "/etc/aliquot/aliquot.yaml"]
-ENTRYPOINT ["/nodejs/bin/node", "/app/dist/src/main.js"]
+# Young objects get 4 MB and not 16: as fast, and less memory under load (docs/performance.md).
+ENTRYPOINT ["/nodejs/bin/node", "--max-semi-space-size=4", "/app/dist/src/main.js"]
 CMD ["serve", "--config", "/etc/aliquot/aliquot.yaml"]

@@ -1,0 +1,82 @@
+// Bundles the sidecar into the few files that its image holds, in the layout of the build: the
+// program is dist/src/main.js. What `serve` does not need, or only when it is configured, is in
+// files of their own that are read when they are asked for. Minified, because reading and compiling
+// is most of a start; names are kept, because they are in stack traces.
+//
+//   node scripts/bundle.mjs [FOLDER]      (out/image when left out; the folder is made anew)
+import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { join, relative, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { build } from "esbuild";
+
+const ROOT = fileURLToPath(new URL("..", import.meta.url));
+const target = resolve(process.argv[2] ?? join(ROOT, "out/image"));
+
+// Packages that are CommonJS ask for the modules of Node by `require`.
+const BANNER =
+  'import{createRequire as $require}from"node:module";const require=$require(import.meta.url);';
+
+// Every bundled file lies in dist/src, and the modules in it look for others (Lua, package.json) as
+// from their own place in the build: this tells them that place.
+const ownPlace = {
+  name: "own-place",
+  setup({ onLoad }) {
+    onLoad({ filter: /\.ts$/ }, ({ path }) => {
+      const text = readFileSync(path, "utf8");
+      if (!text.includes("import.meta.url")) return undefined;
+      const place = relative(join(ROOT, "src"), path).replace(/\.ts$/, ".js");
+      const url = `new URL(${JSON.stringify(place)}, import.meta.url).href`;
+      return { contents: text.replaceAll("import.meta.url", url), loader: "ts" };
+    });
+  },
+};
+
+// grpc-js asks for it to serve statistics of channels, which are off; it brings protobufjs along.
+const noProtoLoader = {
+  name: "no-proto-loader",
+  setup({ onResolve, onLoad }) {
+    onResolve({ filter: /^@grpc\/proto-loader$/ }, ({ path }) => {
+      return { path, namespace: "left-out" };
+    });
+    onLoad({ filter: /.*/, namespace: "left-out" }, ({ path }) => {
+      return { contents: `throw new Error("${path} is not in the bundle")`, loader: "js" };
+    });
+  },
+};
+
+rmSync(target, { recursive: true, force: true });
+const { metafile } = await build({
+  absWorkingDir: ROOT,
+  entryPoints: { main: "src/main.ts" },
+  outdir: join(target, "dist/src"),
+  bundle: true,
+  splitting: true,
+  minify: true,
+  keepNames: true,
+  format: "esm",
+  platform: "node",
+  target: "node20",
+  banner: { js: BANNER },
+  legalComments: "none",
+  metafile: true,
+  plugins: [ownPlace, noProtoLoader],
+  logLevel: "warning",
+});
+cpSync(join(ROOT, "lua"), join(target, "dist/lua"), { recursive: true });
+for (const name of ["package.json", "LICENSE"]) cpSync(join(ROOT, name), join(target, name));
+keepNotices(Object.keys(metafile.inputs));
+
+// Scanners and lawyers look for packages by these files, which a bundle does not have.
+function keepNotices(inputs) {
+  const folders = inputs.map((path) => /^(.*node_modules\/(@[^/]+\/)?[^/]+)\//.exec(path)?.[1]);
+  for (const folder of new Set(folders.filter((each) => each !== undefined))) {
+    const from = resolve(ROOT, folder);
+    const kept = join(target, folder.slice(folder.indexOf("node_modules")));
+    mkdirSync(kept, { recursive: true });
+    for (const name of readdirSync(from)) {
+      if (/^(package\.json|(licen[cs]e|notice|copying)(\..*)?)$/i.test(name)) {
+        cpSync(join(from, name), join(kept, name));
+      }
+    }
+  }
+}
