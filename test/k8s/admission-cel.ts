@@ -19,7 +19,7 @@ class Message {
   }
 }
 
-/** Evaluates an expression. @throws {Error} On what the API server would refuse, or is not known. */
+/** Evaluates an expression. @throws {Error} On what the API server would refuse or is unknown. */
 export function evaluate(text: string, scope: Scope): unknown {
   const reader = new Reader(text);
   const expression = reader.ternary();
