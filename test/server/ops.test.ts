@@ -1,93 +1,14 @@
-import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
-import type { Figures } from "../../src/core/tally.ts";
-import { Tally } from "../../src/core/tally.ts";
-import { Observation } from "../../src/observe/observation.ts";
-import { listenHttp } from "../../src/server/listener.ts";
-import { createOpsHandler, type OpsView } from "../../src/server/ops.ts";
-import { keyDigest } from "../../src/store/redis/keys.ts";
-import { limitOf } from "./exact-decider.ts";
-import { HttpClient } from "./http-client.ts";
-
-const figures: Figures = {
-  limits: [{ name: "api", tally: new Tally(), unreconciled: 3, debt: 0, share: 0.25 }],
-  trackedKeys: 7,
-  evictedKeys: 1,
-  lostTokens: 0,
-  pods: 4,
-  listing: { pods: 5, isCurrent: false },
-  fallbackActive: false,
-  storeUp: true,
-  reconciled: { ok: 5, timeout: 1, unreachable: 0, refused: 0, malformed: 0, keys: 9 },
-};
-
-const limits = [limitOf("api", { burst: 50, tokens: 5 })];
+import { beforeEach, describe, expect, it } from "vitest";
+import type { HttpClient } from "./http-client.ts";
+import { OpsDoor } from "./ops-door.ts";
 
 let client: HttpClient;
-let nowUs: number;
-let state: {
-  started: boolean;
-  draining: boolean;
-  figures: Figures;
-  store: "embedded" | "redis";
-  showKeys: boolean;
-};
-let observation: Observation;
-let scans: number;
-let faults: unknown[];
-let metrics: OpsView["metrics"];
+let door: OpsDoor;
 
 beforeEach(async () => {
-  state = { started: true, draining: false, figures, store: "redis", showKeys: false };
-  scans = 0;
-  nowUs = 0;
-  observation = new Observation({ monotonicUs: () => nowUs });
-  faults = [];
-  metrics = async (accept) => ({ contentType: "text/plain", body: `accept ${accept}\n` });
-  const handler = createOpsHandler({
-    started: () => state.started,
-    draining: () => state.draining,
-    identity: () => ({
-      version: "1.2.3",
-      fleet: "checkout",
-      podId: "pod-1",
-      uptimeSeconds: 12.3,
-      config: {
-        hash: "abc",
-        inForceSinceSeconds: 1_795_996_800,
-        reloadsOk: 2,
-        reloadsFailed: 1,
-        lastReload: "failed",
-        lastReloadSeconds: 1_795_996_860,
-        problems: [{ source: "a.yaml", line: 3, field: "limits[0].rate", message: "is wrong" }],
-        needsRestart: ["redis"],
-      },
-      store: state.store,
-    }),
-    engine: {
-      limit: (name) => limits.find((limit) => limit.name === name),
-      limits: () => limits,
-      standing: () => ({ mode: "hybrid", reason: "a test", intervalUs: 100_000, boundTokens: 42 }),
-      counts: () => state.figures,
-      figures: () => {
-        scans += 1;
-        return state.figures;
-      },
-    },
-    observed: observation,
-    showKeys: () => state.showKeys,
-    keyDigest,
-    metrics: (accept) => metrics(accept),
-    onUnexpectedError: (error) => faults.push(error),
-  });
-  const listener = await listenHttp(handler, { kind: "tcp", host: "127.0.0.1", port: 0 });
-  client = new HttpClient({ port: listener.port ?? 0 });
-  onTestFinished(async () => {
-    client.close();
-    await listener.stop(100);
-  });
+  door = new OpsDoor();
+  client = await door.open();
 });
-
-const away: Figures = { ...figures, storeUp: false, fallbackActive: true };
 
 async function statuses(): Promise<number[]> {
   const probes = ["/livez", "/startupz", "/readyz"];
@@ -100,22 +21,22 @@ describe("probes", () => {
   });
 
   it("hold back start and readiness, not liveness, until the pod has started", async () => {
-    state.started = false;
+    door.hasStarted = false;
     expect(await statuses()).toEqual([200, 503, 503]);
   });
 
   it("take readiness away while draining, and nothing else", async () => {
-    state.draining = true;
+    door.isDraining = true;
     expect(await statuses()).toEqual([200, 200, 503]);
   });
 
   it("do not depend on the store", async () => {
-    state.figures = away;
+    door.figures = { ...door.figures, storeUp: false, fallbackActive: true };
     expect(await statuses()).toEqual([200, 200, 200]);
   });
 
   it("list the components when asked", async () => {
-    state.figures = away;
+    door.figures = { ...door.figures, storeUp: false, fallbackActive: true };
     const { status, text } = await client.get("/readyz?verbose");
     expect(status).toBe(200);
     expect(text.split("\n")).toEqual([
@@ -130,7 +51,8 @@ describe("probes", () => {
   });
 
   it("say which component is not ready", async () => {
-    state = { ...state, draining: true, store: "embedded" };
+    door.isDraining = true;
+    door.store = "embedded";
     const { status, text } = await client.get("/readyz?verbose=1");
     expect(status).toBe(503);
     expect(text).toContain("[-] draining\n[+] store: embedded\n");
@@ -145,10 +67,7 @@ describe("probes", () => {
 
 describe("/status", () => {
   it("tells who the pod is and how it stands", async () => {
-    figures.limits[0]?.tally.count(
-      { wouldDeny: false, allowed: true, source: "fallback" } as Parameters<Tally["count"]>[0],
-      5,
-    );
+    door.count("allowed", 5);
     const { headers, json } = await client.get("/status");
     expect(headers["content-type"]).toBe("application/json");
     expect(json).toMatchObject({
@@ -193,11 +112,11 @@ describe("/metrics", () => {
   });
 
   it("answers 500 and reports the fault when they cannot be made", async () => {
-    metrics = () => Promise.reject(new Error("secret"));
+    door.render = () => Promise.reject(new Error("secret"));
     const { status, text } = await client.get("/metrics");
     expect(status).toBe(500);
     expect(text).not.toContain("secret");
-    expect(faults).toHaveLength(1);
+    expect(door.faults).toHaveLength(1);
   });
 });
 

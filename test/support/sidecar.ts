@@ -94,7 +94,7 @@ export class Sidecar {
   readonly config: string;
   readonly exited: Promise<Exit>;
   readonly httpPort: number;
-  private readonly opsPort: number;
+  readonly opsPort: number;
   private readonly child: ChildProcess;
   private readonly agent = new Agent({ keepAlive: true, maxSockets: 64 });
   private running = true;

@@ -3,6 +3,7 @@ export const CHARTS_SCRIPT: string = `
 const SECONDS = 300;
 const WIDE = 600;
 const HIGH = 150;
+const LOG_LEAST = 0.01;
 const SVG = "http://www.w3.org/2000/svg";
 
 const drawing = (tag, attributes, ...inside) => {
@@ -54,7 +55,7 @@ class Chart {
     this.plot.append(drawing("svg", { ...frame, "aria-hidden": "true" }, ...parts));
     this.marks = [0, 1, 2].map(() => element("span", "y"));
     this.plot.append(...this.marks);
-    const ends = ["first", "", "", "", "", "last"];
+    const ends = ["first", "second", "", "", "", "last"];
     ends.forEach((end, index) => {
       const label = element("span", "x " + end, index === 5 ? "now" : 5 - index + " min");
       label.style.left = "calc(44px + (100% - 46px) * " + index / 5 + ")";
@@ -96,20 +97,29 @@ class Chart {
     const x = (index) => ((SECONDS - count + index) / (SECONDS - 1)) * WIDE;
     const used = this.series.filter(({ only }) => !only || columns[only].some((n) => n > 0));
     const all = used.flatMap(({ column }) => columns[column]).filter((n) => n !== null);
-    const top = niceMost(Math.max(this.options.least, ...all));
-    const y = (value) => HIGH - (value / top) * HIGH;
+    const { isLog, isWhole, least } = this.options;
+    const most = Math.max(least, ...all);
+    // Times lie so far apart that only their powers of ten can be seen on one chart.
+    const decades = isLog ? 2 * Math.ceil(Math.log10(most / LOG_LEAST) / 2) : 0;
+    // Half of the top is marked as well, and there is no half pod.
+    const even = isWhole ? 2 * Math.ceil(niceMost(most) / 2) : niceMost(most);
+    const top = isLog ? LOG_LEAST * 10 ** decades : even;
+    const y = isLog
+      ? (value) => HIGH - (Math.log10(Math.max(LOG_LEAST, value) / LOG_LEAST) / decades) * HIGH
+      : (value) => HIGH - (value / top) * HIGH;
+    const levels = isLog ? [top, LOG_LEAST * 10 ** (decades / 2), LOG_LEAST] : [top, top / 2, 0];
     this.grid.setAttribute("d", [0, 0.5, 1].map((part) => "M0 " + HIGH * part + "H" + WIDE).join(""));
     this.marks.forEach((mark, index) => {
-      write(mark, this.options.form((top * (2 - index)) / 2));
+      write(mark, this.options.form(levels[index]));
       mark.style.top = 10 + (HIGH * index) / 2 + "px";
     });
     this.series.forEach((each, index) => {
       const isUsed = used.includes(each);
       const path = isUsed ? strokes(columns[each.column], x, y) : "";
       this.lines[index].setAttribute("d", path);
-      const isWhole = path !== "" && !columns[each.column].includes(null);
+      const isFilled = !isLog && path !== "" && !columns[each.column].includes(null);
       const ground = "V" + HIGH + "H" + x(0).toFixed(1) + "Z";
-      this.areas[index].setAttribute("d", isWhole ? path + ground : "");
+      this.areas[index].setAttribute("d", isFilled ? path + ground : "");
     });
     this.explain(used, columns.tier);
     this.shade(columns.tier, x);
@@ -124,8 +134,9 @@ class Chart {
     this.explained = key;
     this.legend.replaceChildren(
       ...used.map(({ name, color }) => element("li", "", element("i", color), name)),
-      ...marks.map((each) => element("li", "", each === 1 ? "store doubtful (shaded)"
-        : "store out of reach (shaded)")),
+      ...marks.map((each) => each === 1
+        ? element("li", "", element("i", "ground doubtful"), "store doubtful")
+        : element("li", "", element("i", "ground isolated"), "store out of reach")),
     );
   }
 

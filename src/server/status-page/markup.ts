@@ -27,7 +27,7 @@ const LIMIT_COLUMNS = [
   "Last 5 min",
 ];
 
-const KEY_COLUMNS = ["Key", "Limit", "Checks/s"];
+const KEY_COLUMNS = ["Key and limit", "Checks/s"];
 
 function tableOf(id: string, caption: string, columns: readonly string[]): string {
   const heads = columns.map((column) => `<th scope="col">${column}</th>`).join("");

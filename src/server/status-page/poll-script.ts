@@ -10,13 +10,13 @@ const charts = [
     { name: "denied by shadow", column: "shadow_denied", only: "shadow_denied", color: "c-shadow" },
   ], { least: 1, form: number }),
   new Chart("times", [
-    { name: "p99", column: "p99_ms", color: "c-denied" },
+    { name: "p99", column: "p99_ms", color: "c-shadow" },
     { name: "median", column: "median_ms", color: "c-admitted" },
-  ], { least: 0.1, form: number }),
+  ], { least: 1, isLog: true, form: number }),
   new Chart("pods", [{ name: "live pods", column: "live_pods", color: "c-other" }],
-    { least: 2, form: number }),
+    { least: 2, isWhole: true, form: number }),
   new Chart("keys", [{ name: "tracked keys", column: "tracked_keys", color: "c-other" }],
-    { least: 2, form: number }),
+    { least: 2, isWhole: true, form: number }),
 ];
 
 const COLUMNS = ["allowed", "denied", "shadow_denied", "median_ms", "p99_ms", "live_pods",

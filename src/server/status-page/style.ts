@@ -47,7 +47,7 @@ background:currentColor;margin-right:.5em}
 .tile{padding:12px 14px;min-width:0}
 .tile dt{color:var(--soft);font-size:.83rem}
 .tile dd{margin:0}
-.tile .main{font:600 1.35rem/1.35 system-ui,sans-serif;font-variant-numeric:tabular-nums;
+.tile .main{font:600 1.2rem/1.4 system-ui,sans-serif;font-variant-numeric:tabular-nums;
 overflow-wrap:anywhere}
 .tile .more{color:var(--soft);font-size:.83rem;overflow-wrap:anywhere}
 .tile.warn .main{color:var(--warn)}.tile.bad .main{color:var(--bad)}
@@ -58,12 +58,12 @@ overflow-wrap:anywhere}
 font-size:.83rem;color:var(--soft);min-height:1.5em}
 .legend i{display:inline-block;width:14px;border-top:3px solid;vertical-align:middle;
 margin-right:6px}
-.plot{position:relative;padding:10px 2px 22px 44px;touch-action:pan-y}
+.plot{position:relative;padding:10px 2px 26px 44px;touch-action:pan-y}
 .plot svg{display:block;width:100%;height:150px;overflow:visible}
 .y,.x{position:absolute;font-size:.75rem;line-height:1;color:var(--soft);white-space:nowrap;
 font-variant-numeric:tabular-nums}
 .y{right:calc(100% - 38px);transform:translateY(-50%)}
-.x{bottom:2px;transform:translateX(-50%)}
+.x{bottom:8px;transform:translateX(-50%)}
 .x.first{transform:none}.x.last{transform:translateX(-100%)}
 .readout{font-size:.83rem;color:var(--soft);min-height:1.5em;
 font-variant-numeric:tabular-nums}
@@ -72,7 +72,10 @@ path{fill:none;vector-effect:non-scaling-stroke}
 .line{stroke:currentColor;stroke-width:1.75;stroke-linejoin:round}
 .area{fill:currentColor;opacity:.1;stroke:none}
 .cursor{stroke:var(--soft);stroke-width:1;stroke-dasharray:3 3}
-.doubtful{fill:var(--warn-ground)}.isolated{fill:var(--bad-ground)}
+.doubtful{fill:var(--warn-ground);color:var(--warn-ground)}
+.isolated{fill:var(--bad-ground);color:var(--bad-ground)}
+.legend .ground{border-top:11px solid currentColor}
+.plot:focus-visible{outline-offset:-2px}
 .c-admitted{color:var(--admitted)}.c-denied{color:var(--denied)}.c-shadow{color:var(--shadow)}
 .c-other{color:var(--other)}
 .legend .c-admitted,.legend .c-denied,.legend .c-shadow,.legend .c-other{border-color:currentColor}
@@ -95,8 +98,9 @@ background:var(--rule);color:var(--soft);white-space:nowrap}
 .outline .line{stroke-width:1.25}
 .pair{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,430px),1fr));gap:12px;
 margin-top:10px}
-.pair tbody th{font:.9rem/1.5 ui-monospace,monospace;unicode-bidi:isolate}
-.pair td:nth-child(2){overflow-wrap:anywhere}
+.pair tbody th{width:70%}
+.pair td:nth-child(2),.pair th:nth-child(2){text-align:right}
+code{font:.9rem/1.5 ui-monospace,monospace;unicode-bidi:isolate;overflow-wrap:anywhere}
 .bar{display:block;height:4px;border-radius:2px;background:var(--admitted);margin:3px 0 0 auto;
 min-width:1px}
 #most-denied .bar{background:var(--denied)}
@@ -117,5 +121,6 @@ grid-template-columns:repeat(3,minmax(0,1fr));gap:6px 10px}
 #limits .outline{margin-left:0;width:100%}
 }
 @media(max-width:420px){#tiles{grid-template-columns:repeat(2,minmax(0,1fr));gap:8px}
-.pair tbody th{min-width:0}}
+.pair tbody th{min-width:0}
+.plot .x.second{display:none}}
 `;

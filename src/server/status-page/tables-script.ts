@@ -18,7 +18,7 @@ const tile = (name, main, more, className) => {
 };
 
 const STORE_WORDS = {
-  connected: ["connected", "", ""],
+  connected: ["connected", "Redis answers", ""],
   doubtful: ["doubtful", "an answer is overdue", "warn"],
   isolated: ["out of reach", "the fallback decides", "bad"],
 };
@@ -26,18 +26,20 @@ const STORE_WORDS = {
 const showTiles = (status, times) => {
   const { allowed, denied, shadow_denied: shadow } = status.per_second;
   tile("Admitted", number(allowed + shadow) + "/s", shadow > 0
-    ? number(shadow) + "/s only by shadow" : "by this pod", "admitted");
+    ? number(shadow) + "/s past shadow limits" : "by this pod", "admitted");
   tile("Denied", number(denied) + "/s", allowed + denied + shadow > 0
     ? percent(denied / (allowed + denied + shadow)) + " of its checks" : "no checks", "denied");
   tile("Decision time", times.p99 === undefined ? "\u2013" : number(times.p99) + " ms",
     times.p99 === undefined ? "no checks in 5 min" : "p99, inside the sidecar");
   const { listing } = status;
-  tile("Live pods", number(status.live_pods), listing === undefined ? "by heartbeats"
+  const isAlone = status.store.kind === "embedded";
+  tile("Live pods", number(status.live_pods), isAlone ? "this one"
+    : listing === undefined ? "as counted in the store"
     : number(listing.pods) + (listing.up ? " listed" : " listed last; listing is out of reach"),
     listing !== undefined && !listing.up ? "warn" : "");
   const [main, more, className] = STORE_WORDS[status.store.tier];
-  if (status.store.kind === "embedded") tile("Store", "embedded", "this pod is the whole fleet");
-  else tile("Store", main, more || "Redis answers", className);
+  if (isAlone) tile("Store", "embedded", "this pod is the whole fleet");
+  else tile("Store", main, more, className);
   tile("Tracked keys", number(status.tracked_keys), number(status.evicted_keys) + " evicted");
   const { config } = status;
   const { outcome, at } = config.last_reload;
@@ -147,8 +149,9 @@ const showLimits = (status) => {
 };
 
 const keyRow = () => {
-  const row = cells(["Limit", "Checks/s"])();
-  row.children[2].append(element("span", ""), element("span", "bar"));
+  const row = cells(["Checks/s"])();
+  row.children[0].append(element("code", ""), element("small", ""));
+  row.children[1].append(element("span", ""), element("span", "bar"));
   return row;
 };
 
@@ -156,10 +159,11 @@ const showKeyTable = (id, ranked) => {
   const table = byId(id);
   const most = Math.max(...ranked.map((each) => each.per_second));
   rows(table.tBodies[0], ranked, keyRow, (row, each) => {
-    write(row.children[0], visible(each.key ?? each.digest));
-    write(row.children[1], visible(each.limit));
-    write(row.children[2].children[0], number(each.per_second));
-    row.children[2].children[1].style.width = (100 * each.per_second) / most + "%";
+    const [head, rate] = row.children;
+    write(head.children[0], visible(each.key ?? each.digest));
+    write(head.children[1], visible(each.limit));
+    write(rate.children[0], number(each.per_second));
+    rate.children[1].style.width = (100 * each.per_second) / most + "%";
   });
   table.hidden = ranked.length === 0;
   table.parentElement.querySelector(".none").hidden = ranked.length > 0;
