@@ -7,7 +7,7 @@
  */
 import { RECORDS_MAX } from "./journal.ts";
 import { monotonicUs } from "./monotonic.ts";
-import { PodTarget } from "./pod-target.ts";
+import { PodTarget, type Settled, type Stream } from "./pod-target.ts";
 
 /** What the harness tells the generator. */
 export type Order =
@@ -16,11 +16,12 @@ export type Order =
       readonly kind: "target";
       readonly pod: number;
       readonly socket: string;
-      readonly perSecond: number;
-      /** The bytes of one request. */
-      readonly request: string;
+      readonly streams: readonly Stream[];
     }
-  | { readonly kind: "offer"; readonly pod: number; readonly perSecond: number }
+  /** Other rates, in the order of the streams. */
+  | { readonly kind: "offer"; readonly pod: number; readonly perSecond: readonly number[] }
+  /** No more requests to a pod; what is unanswered may still come. */
+  | { readonly kind: "leave"; readonly pod: number }
   | { readonly kind: "drop"; readonly pod: number }
   /** Processes to end when the harness dies. */
   | { readonly kind: "guard"; readonly pids: readonly number[] }
@@ -30,32 +31,37 @@ export type Order =
 /** What the generator tells: records of settled requests, and that there will be no more. */
 export type Told =
   | { readonly kind: "records"; readonly records: Float64Array }
+  /** Why a request failed, of the first ones. */
+  | { readonly kind: "failure"; readonly pod: number; readonly why: string }
+  /** Nothing more will be sent to that pod. */
+  | { readonly kind: "left"; readonly pod: number }
   | { readonly kind: "ended" };
 
 const TICK_MS = 1;
 const TELL_EVERY_US = 50_000;
 /** Answers that take longer than this after the end are given up. */
 const LAST_ANSWERS_US = 1_000_000;
+const FAILURES_TOLD_MAX = 20;
 
 /** Runs the generator in this process, which was forked by the harness. */
 export function runGenerator(): void {
   const targets = new Map<number, PodTarget>();
   let records: number[] = [];
   let total = 0;
+  let failures = 0;
   let pids: readonly number[] = [];
   let toldAtUs = monotonicUs();
   let endAtUs = Number.POSITIVE_INFINITY;
 
-  const settled = (
-    pod: number,
-    dueUs: number,
-    sentUs: number,
-    outcome: number,
-    source: number,
-  ): void => {
+  const settled: Settled = (pod, request, outcome, source, why) => {
+    if (why !== undefined && failures < FAILURES_TOLD_MAX) {
+      failures += 1;
+      tell({ kind: "failure", pod, why });
+    }
     if (total >= RECORDS_MAX) return;
     total += 1;
-    records.push(pod, dueUs, sentUs, monotonicUs(), outcome, source);
+    const { dueUs, sentUs, limit } = request;
+    records.push(pod, dueUs, sentUs, monotonicUs(), outcome, source, limit);
   };
   const tell = (told: Told): void => {
     process.send?.(told);
@@ -91,12 +97,16 @@ export function runGenerator(): void {
   process.on("message", (order: Order) => {
     switch (order.kind) {
       case "target": {
-        const { pod, socket, perSecond, request } = order;
-        targets.set(pod, new PodTarget(pod, socket, perSecond, request, settled));
+        const { pod, socket, streams } = order;
+        targets.set(pod, new PodTarget(pod, socket, streams, settled));
         break;
       }
       case "offer":
-        targets.get(order.pod)?.pace.change(monotonicUs(), order.perSecond);
+        targets.get(order.pod)?.offer(order.perSecond);
+        break;
+      case "leave":
+        targets.get(order.pod)?.leave();
+        tell({ kind: "left", pod: order.pod });
         break;
       case "drop":
         targets.get(order.pod)?.drop();

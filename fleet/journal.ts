@@ -19,15 +19,20 @@ export const RECORD = {
   outcome: 4,
   /** Index in `SOURCES`. */
   source: 5,
+  /** One of `LIMIT`. */
+  limit: 6,
 } as const;
-export const RECORD_FIELDS = 6;
+export const RECORD_FIELDS = 7;
+
+/** The limit that is measured, and the one whose tokens are counted in the store as well. */
+export const LIMIT = { measured: 0, counted: 1 } as const;
 
 export const OUTCOME = { denied: 0, admitted: 1, failed: 2 } as const;
 
 /** Who decided, as the answer told; the last one is for requests that got none. */
 export const SOURCES = ["local", "store", "fallback", "none"] as const;
 
-/** Most records of one run: they are kept in memory, 48 bytes each. */
+/** Most records of one run: they are kept in memory, 56 bytes each. */
 export const RECORDS_MAX = 5_000_000;
 
 export interface Arrival {
@@ -37,6 +42,7 @@ export interface Arrival {
   readonly answeredUs: InstantUs;
   readonly outcome: number;
   readonly source: number;
+  readonly limit: number;
 }
 
 export class Journal {
@@ -56,6 +62,11 @@ export class Journal {
   *[Symbol.iterator](): Generator<Arrival> {
     for (const part of this.#parts) yield* arrivalsOf(part);
   }
+
+  /** The requests of one limit. */
+  *of(limit: number): Generator<Arrival> {
+    for (const arrival of this) if (arrival.limit === limit) yield arrival;
+  }
 }
 
 /** The records of one part, in order. */
@@ -68,6 +79,7 @@ export function* arrivalsOf(part: Float64Array): Generator<Arrival> {
       answeredUs: part[at + RECORD.answeredUs] as number,
       outcome: part[at + RECORD.outcome] as number,
       source: part[at + RECORD.source] as number,
+      limit: part[at + RECORD.limit] as number,
     };
   }
 }

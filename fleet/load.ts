@@ -9,7 +9,10 @@ export const GENERATOR_ARGUMENT = "--as-load-generator";
 const MAIN = fileURLToPath(new URL("./main.js", import.meta.url));
 
 export class Load {
+  /** Why requests failed, of the first ones. */
+  readonly failures: string[] = [];
   readonly #child: ChildProcess;
+  readonly #left = new Map<number, () => void>();
   readonly #ended: Promise<void>;
   readonly #exited: Promise<void>;
 
@@ -20,6 +23,8 @@ export class Load {
     this.#ended = new Promise((resolve, reject) => {
       this.#child.on("message", (told: Told) => {
         if (told.kind === "records") onRecords(told.records);
+        else if (told.kind === "failure") this.failures.push(`pod-${told.pod}: ${told.why}`);
+        else if (told.kind === "left") this.#left.get(told.pod)?.();
         else resolve();
       });
       this.#child.once("exit", () => reject(new Error("the load generator died")));
@@ -35,6 +40,13 @@ export class Load {
 
   tell(order: Order): void {
     if (this.#child.connected) this.#child.send(order);
+  }
+
+  /** Resolves when nothing more will be sent to a pod; what is unanswered may still come. */
+  leave(pod: number): Promise<void> {
+    const left = new Promise<void>((resolve) => this.#left.set(pod, resolve));
+    this.tell({ kind: "leave", pod });
+    return left;
   }
 
   /** Stops offering, and resolves when all records are there. */

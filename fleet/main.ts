@@ -1,4 +1,5 @@
 /** `npm run fleet`: a fleet of real sidecars on a real Redis, under load, with a verdict. */
+import { claimsOf } from "./claims.ts";
 import { runGenerator } from "./generator.ts";
 import { GENERATOR_ARGUMENT } from "./load.ts";
 import { HELP, parseOptions, UsageError } from "./options.ts";
@@ -8,6 +9,8 @@ import { createTable } from "./table.ts";
 
 const EXIT_FAILURE = 1;
 const EXIT_USAGE = 2;
+/** The run was played, and a claim does not hold. */
+const EXIT_CLAIM = 3;
 const EXIT_INTERRUPTED = 130;
 
 if (process.argv[2] === GENERATOR_ARGUMENT) runGenerator();
@@ -30,7 +33,7 @@ async function main(args: readonly string[]): Promise<number> {
     const table = createTable(options, process.stdout.isTTY === true, write);
     const result = await playRun(options, options.json ? () => {} : table, controller.signal);
     write(options.json ? `${reportJson(options, result)}\n` : reportText(options, result));
-    return 0;
+    return claimsOf(options, result).every(({ holds }) => holds) ? 0 : EXIT_CLAIM;
   } catch (error) {
     if (error instanceof UsageError) {
       process.stderr.write(`${error.message}\nSee --help.\n`);

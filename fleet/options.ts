@@ -5,8 +5,12 @@ import { parseRate, type Rate } from "../src/config/rate.ts";
 import { defineLimit, type Limit } from "../src/core/limit.ts";
 import { type DurationUs, type Tokens, US_PER_SECOND } from "../src/core/units.ts";
 import { RECORDS_MAX } from "./journal.ts";
-import type { Step } from "./schedule.ts";
+import type { Act, Step } from "./schedule.ts";
 import { inOrder, OFFERED_MAX, PODS_MAX, parseOffered, parsePod, parseStep } from "./schedule.ts";
+import { TOPOLOGIES, type TopologyKind } from "./topology.ts";
+
+const MODES = ["auto", "hybrid", "leased", "exact"] as const;
+type Mode = (typeof MODES)[number];
 
 export interface RunOptions {
   readonly pods: number;
@@ -23,6 +27,10 @@ export interface RunOptions {
   readonly decisionTimeout: string;
   readonly membershipTimeout: string;
   readonly embedded: boolean;
+  readonly redis: TopologyKind;
+  readonly mode: Mode;
+  /** Checks per second offered to each pod of the limit whose tokens are counted. */
+  readonly counted: number;
   readonly steps: readonly Step[];
   readonly json: boolean;
   /** The limit as the sidecars count it. */
@@ -47,12 +55,18 @@ returns.
   --decision-timeout TIME  no check is held for longer (10ms)
   --membership-timeout TIME  a silent pod is dropped after this (5s)
   --embedded               no Redis: one pod with the embedded store
+  --redis KIND             single, sentinel (a primary, two replicas, three Sentinels) or cluster
+                           (three primaries, three replicas) (single)
+  --mode MODE              auto, hybrid, leased or exact (auto)
+  --counted RATE           checks per second offered to each pod of a limit that refills a token a
+                           day, whose tokens are counted in the store as well (20)
   --at TIME:ACT            a step of the schedule; may be repeated
   --json                   prints the verdict for machines and nothing else
   --help                   prints this
 
-Acts: add=N  kill=N (SIGKILL, the youngest)  term=N (SIGTERM, the youngest)  redis-stop (data lost)
-  redis-hang (SIGSTOP)  redis-start  redis=COMMAND  offer=RATE[@POD]
+Acts: add=N  kill=N (SIGKILL, the youngest)  term=N (SIGTERM, the youngest)
+  restart (all pods, one after another)  redis-stop (the primary; memory lost)
+  redis-hang (SIGSTOP, the primary)  redis-start  redis-failover  redis=COMMAND  offer=RATE[@POD]
 `;
 
 const FLAGS = {
@@ -68,6 +82,9 @@ const FLAGS = {
   "decision-timeout": { type: "string" },
   "membership-timeout": { type: "string" },
   embedded: { type: "boolean" },
+  redis: { type: "string" },
+  mode: { type: "string" },
+  counted: { type: "string" },
   at: { type: "string", multiple: true },
   json: { type: "boolean" },
   help: { type: "boolean" },
@@ -124,6 +141,9 @@ export function parseOptions(args: readonly string[]): RunOptions | "help" {
     decisionTimeout: values["decision-timeout"] ?? "10ms",
     membershipTimeout: values["membership-timeout"] ?? "5s",
     embedded,
+    redis: read.choice("--redis", values.redis ?? "single", TOPOLOGIES),
+    mode: read.choice("--mode", values.mode ?? "auto", MODES),
+    counted: embedded ? 0 : read.offered("--counted", values.counted ?? "20"),
     steps: inOrder(read.steps(values.at ?? (isStory ? STORY : []))),
     json: values.json === true,
   };
@@ -166,6 +186,13 @@ class Reader {
     if (us !== undefined && us > 0) return us;
     this.#problems.push(`${flag} must be a time such as 500ms, 20s or 1m, got ${text}`);
     return US_PER_SECOND;
+  }
+
+  choice<T extends string>(flag: string, text: string, choices: readonly [T, ...T[]]): T {
+    const chosen = choices.find((choice) => choice === text);
+    if (chosen !== undefined) return chosen;
+    this.#problems.push(`${flag} must be one of ${choices.join(", ")}, got ${text}`);
+    return choices[0];
   }
 
   part(flag: string, text: string): number {
@@ -226,6 +253,13 @@ class Reader {
     if (embedded && steps.some(({ act }) => act.kind.startsWith("redis"))) {
       this.#problems.push("--embedded runs without Redis; there is none to act on");
     }
+    const has = (kind: Act["kind"]): boolean => steps.some(({ act }) => act.kind === kind);
+    if (options.redis === "single" && has("redis-failover")) {
+      this.#problems.push("redis-failover needs --redis sentinel or cluster");
+    }
+    if (has("restart") && pods < 2) {
+      this.#problems.push("restart shifts the load to the other pods and needs --pods 2 or more");
+    }
     for (const { atUs, text } of steps) {
       if (atUs < durationUs) continue;
       const end = formatDuration(durationUs);
@@ -240,7 +274,7 @@ class Reader {
 }
 
 /** Requests per second at most, as if all pods of the run were there at once. */
-function mostOffered({ pods, offered, hot, steps }: Omit<RunOptions, "limit">): number {
+function mostOffered({ pods, offered, counted, hot, steps }: Omit<RunOptions, "limit">): number {
   let count = pods;
   let most = offered;
   for (const { act } of steps) {
@@ -248,5 +282,5 @@ function mostOffered({ pods, offered, hot, steps }: Omit<RunOptions, "limit">): 
     if (act.kind === "offer" && act.pod === undefined) most = Math.max(most, act.perSecond);
   }
   const extra = [...hot.values()].reduce((sum, perSecond) => sum + perSecond, 0);
-  return count * most + extra;
+  return count * (most + counted) + extra;
 }

@@ -22,35 +22,53 @@ const RECONNECT_AFTER_US = 100_000;
 
 const NO_SOURCE = SOURCES.indexOf("none");
 
-/** Told about each request once: outcome and source as in a record of the journal. */
-export type Settled = (
-  pod: number,
-  dueUs: InstantUs,
-  sentUs: InstantUs,
-  outcome: number,
-  source: number,
-) => void;
+/** Checks of one limit, each at its instant. */
+export interface Stream {
+  /** One of `LIMIT`. */
+  readonly limit: number;
+  readonly perSecond: number;
+  /** The bytes of requests that take turns. */
+  readonly requests: readonly string[];
+}
 
-interface Unanswered {
+export interface Request {
   readonly dueUs: InstantUs;
   readonly sentUs: InstantUs;
+  /** One of `LIMIT`. */
+  readonly limit: number;
 }
+
+/**
+ * Told about each request once: outcome and source as in a record of the journal, and of one that
+ * failed why.
+ */
+export type Settled = (
+  pod: number,
+  request: Request,
+  outcome: number,
+  source: number,
+  why?: string,
+) => void;
 
 export class PodTarget {
   readonly pod: number;
-  readonly pace: Pace;
+  readonly #paces: readonly Pace[];
+  readonly #streams: readonly Stream[];
   readonly #lines: readonly Line[];
-  readonly #request: string;
   readonly #settled: Settled;
   readonly #socket: string;
+  #turn = 0;
 
-  constructor(pod: number, socket: string, perSecond: number, request: string, settled: Settled) {
+  constructor(pod: number, socket: string, streams: readonly Stream[], settled: Settled) {
     this.pod = pod;
     this.#socket = socket;
-    this.#request = request;
+    this.#streams = streams;
     this.#settled = settled;
-    // The golden ratio spreads the phases of any number of pods.
-    this.pace = new Pace(monotonicUs(), perSecond, (pod * 0.618_034) % 1);
+    const nowUs = monotonicUs();
+    this.#paces = streams.map(
+      // The golden ratio spreads the phases of any number of pods.
+      ({ perSecond }, index) => new Pace(nowUs, perSecond, ((pod + index) * 0.618_034) % 1),
+    );
     this.#lines = Array.from({ length: CONNECTIONS }, () => new Line(this.#settle));
     for (const line of this.#lines) line.open(socket);
   }
@@ -61,12 +79,28 @@ export class PodTarget {
 
   /** Sends everything that is due. */
   send(nowUs: InstantUs): void {
-    for (let dueUs = this.pace.next(nowUs); dueUs !== undefined; dueUs = this.pace.next(nowUs)) {
-      const line = this.#freest(nowUs);
-      if (line === undefined) this.#settled(this.pod, dueUs, nowUs, OUTCOME.failed, NO_SOURCE);
-      else line.add({ dueUs, sentUs: nowUs }, this.#request);
+    for (const [index, { limit, requests }] of this.#streams.entries()) {
+      const pace = this.#paces[index] as Pace;
+      for (let dueUs = pace.next(nowUs); dueUs !== undefined; dueUs = pace.next(nowUs)) {
+        const request = { dueUs, sentUs: nowUs, limit };
+        const line = this.#freest(nowUs);
+        this.#turn += 1;
+        if (line === undefined) this.#fail(request, "no connection, or too many unanswered");
+        else line.add(request, requests[this.#turn % requests.length] as string);
+      }
     }
     for (const line of this.#lines) line.flush();
+  }
+
+  /** Other rates from now on, in the order of the streams. */
+  offer(perSecond: readonly number[]): void {
+    const nowUs = monotonicUs();
+    for (const [index, pace] of this.#paces.entries()) pace.change(nowUs, perSecond[index] ?? 0);
+  }
+
+  /** Offers nothing any more; what is unanswered may still come. */
+  leave(): void {
+    this.offer([]);
   }
 
   /** Offers nothing any more and gives up what is unanswered. */
@@ -74,9 +108,13 @@ export class PodTarget {
     for (const line of this.#lines) line.end();
   }
 
-  readonly #settle = (request: Unanswered, outcome: number, source: number): void => {
-    this.#settled(this.pod, request.dueUs, request.sentUs, outcome, source);
+  readonly #settle: Settle = (request, outcome, source, why) => {
+    this.#settled(this.pod, request, outcome, source, why);
   };
+
+  #fail(request: Request, why: string): void {
+    this.#settle(request, OUTCOME.failed, NO_SOURCE, why);
+  }
 
   #freest(nowUs: InstantUs): Line | undefined {
     let best: Line | undefined;
@@ -92,16 +130,18 @@ export class PodTarget {
   }
 }
 
+type Settle = (request: Request, outcome: number, source: number, why?: string) => void;
+
 /** One connection with its unanswered requests, oldest first. */
 class Line {
-  unanswered: Unanswered[] = [];
+  unanswered: Request[] = [];
   isOpen = false;
-  readonly #settle: (request: Unanswered, outcome: number, source: number) => void;
+  readonly #settle: Settle;
   #socket: Socket | undefined;
   #outgoing = "";
   #reopenAtUs: InstantUs = 0;
 
-  constructor(settle: (request: Unanswered, outcome: number, source: number) => void) {
+  constructor(settle: Settle) {
     this.#settle = settle;
   }
 
@@ -126,7 +166,7 @@ class Line {
     if (nowUs >= this.#reopenAtUs) this.open(path);
   }
 
-  add(request: Unanswered, bytes: string): void {
+  add(request: Request, bytes: string): void {
     this.unanswered.push(request);
     this.#outgoing += bytes;
   }
@@ -146,7 +186,7 @@ class Line {
     const request = this.unanswered.shift();
     if (request === undefined) throw new Error("an answer to no request");
     if (status !== 200) {
-      this.#settle(request, OUTCOME.failed, NO_SOURCE);
+      this.#settle(request, OUTCOME.failed, NO_SOURCE, `status ${status}: ${body}`);
       return;
     }
     const outcome = body.startsWith('{"allowed":true') ? OUTCOME.admitted : OUTCOME.denied;
@@ -160,7 +200,8 @@ class Line {
     const lost = this.unanswered;
     this.unanswered = [];
     this.#outgoing = "";
-    for (const request of lost) this.#settle(request, OUTCOME.failed, NO_SOURCE);
+    const why = "the connection was closed without an answer";
+    for (const request of lost) this.#settle(request, OUTCOME.failed, NO_SOURCE, why);
   }
 }
 

@@ -13,8 +13,15 @@ const POLL_MS = 20;
 const STATUS_WITHIN_MS = 500;
 const OUTPUT_MAX = 20_000;
 
-/** The one limit of a run. */
+/** The name of the fleet. */
+export const FLEET_NAME = "harness";
+
+/** The limit that is measured. */
 export const LIMIT_NAME = "fleet-limit";
+
+/** The limit that refills a token a day: what is missing of it in the store was told to it. */
+export const COUNTED_NAME = "counted";
+const COUNTED_BURST = 100_000;
 
 export interface PodOptions {
   /** From 1. */
@@ -27,8 +34,9 @@ export interface PodOptions {
   readonly decisionTimeout: string;
   readonly membershipTimeout: string;
   readonly margin: number;
-  /** Undefined for the embedded store. */
-  readonly redisUrl: string | undefined;
+  readonly mode: string;
+  /** The `redis` section; undefined for the embedded store. */
+  readonly redis: string | undefined;
 }
 
 /** What a pod says about itself. */
@@ -36,14 +44,29 @@ export interface PodStatus {
   readonly livePods: number;
   readonly share: number;
   readonly fallbackActive: boolean;
-  /** Tokens that it has admitted since it started. */
+  /** Tokens that it has admitted since it started, of the measured limit and the counted one. */
   readonly admitted: number;
+  readonly counted: number;
+}
+
+export interface PodTimes {
+  readonly decisions: DecisionTimes;
+  /** The longest time since the last question that its event loop was kept from turning. */
+  readonly loopDelayMs: number;
+}
+
+/** How the measured limit is kept. */
+export interface LimitStanding {
+  readonly mode: string;
+  /** Most tokens beyond burst and refill while the store is there. */
+  readonly bound: number;
 }
 
 export class Pod {
   readonly number: number;
   readonly socket: string;
-  readonly exited: Promise<void>;
+  /** Resolves with the exit code; null when a signal ended it. */
+  readonly exited: Promise<number | null>;
   #isRunning = true;
   #output = "";
   readonly #child: ChildProcess;
@@ -74,10 +97,10 @@ export class Pod {
       });
     }
     this.exited = new Promise((resolve) => {
-      this.#child.once("exit", () => {
+      this.#child.once("exit", (code) => {
         this.#isRunning = false;
         this.#agent.destroy();
-        resolve();
+        resolve(code);
       });
     });
   }
@@ -125,28 +148,47 @@ export class Pod {
   }
 
   /** @returns None when it does not answer in time. */
-  async decisionTimes(): Promise<DecisionTimes> {
-    return decisionTimesIn((await this.#ask("/metrics")) ?? "");
+  async times(): Promise<PodTimes> {
+    const page = (await this.#ask("/metrics")) ?? "";
+    const lag = /^nodejs_eventloop_lag_max_seconds (.+)$/m.exec(page)?.[1];
+    return { decisions: decisionTimesIn(page), loopDelayMs: Number(lag ?? 0) * 1_000 };
+  }
+
+  /** Whether it has told the store everything, and the store is there; false without an answer. */
+  async isSettled(): Promise<boolean> {
+    const page = (await this.#ask("/metrics")) ?? "";
+    const untold = [...page.matchAll(/^aliquot_unreconciled_tokens\{[^}]*\} (.+)$/gm)];
+    return (
+      untold.length > 0 &&
+      untold.every(([, tokens]) => Number(tokens) === 0) &&
+      /^aliquot_fallback_active 0$/m.test(page)
+    );
+  }
+
+  /** @throws {Error} When it does not answer in time. */
+  async standing(): Promise<LimitStanding> {
+    const body = await this.#ask(`/v1/limits/${LIMIT_NAME}`, { socketPath: this.socket });
+    if (body === undefined) throw new Error(`${this.name} does not tell its limits`);
+    const told = JSON.parse(body) as { mode: string; over_admission_bound: number };
+    return { mode: told.mode, bound: told.over_admission_bound };
   }
 
   async #isReady(): Promise<boolean> {
     return (await this.#ask("/readyz")) !== undefined;
   }
 
-  /** The body of a page of the ops listener, when it answers 200. */
-  #ask(path: string): Promise<string | undefined> {
+  /** The body of a page, of the ops listener unless told otherwise, when it answers 200. */
+  #ask(path: string, where: object = { port: this.#opsPort }): Promise<string | undefined> {
     return new Promise((resolve) => {
-      const request = get(
-        { host: "127.0.0.1", port: this.#opsPort, path, agent: this.#agent },
-        (answer) => {
-          let body = "";
-          answer.setEncoding("utf8").on("data", (text: string) => {
-            body += text;
-          });
-          answer.on("end", () => resolve(answer.statusCode === 200 ? body : undefined));
-          answer.on("error", () => resolve(undefined));
-        },
-      );
+      const to = { host: "127.0.0.1", path, agent: this.#agent, ...where };
+      const request = get(to, (answer) => {
+        let body = "";
+        answer.setEncoding("utf8").on("data", (text: string) => {
+          body += text;
+        });
+        answer.on("end", () => resolve(answer.statusCode === 200 ? body : undefined));
+        answer.on("error", () => resolve(undefined));
+      });
       request.setTimeout(STATUS_WITHIN_MS, () => request.destroy());
       request.on("error", () => resolve(undefined));
       request.on("close", () => resolve(undefined));
@@ -159,34 +201,39 @@ function statusIn(body: string): PodStatus {
     readonly live_pods: number;
     readonly fallback_active: boolean;
     readonly limits: readonly {
+      readonly name: string;
       readonly share_ratio: number;
       readonly tokens: { readonly allowed: number };
     }[];
   };
+  const limit = status.limits.find(({ name }) => name === LIMIT_NAME);
+  const counted = status.limits.find(({ name }) => name === COUNTED_NAME);
   return {
     livePods: status.live_pods,
     fallbackActive: status.fallback_active,
-    share: status.limits[0]?.share_ratio ?? Number.NaN,
-    admitted: status.limits[0]?.tokens.allowed ?? Number.NaN,
+    share: limit?.share_ratio ?? Number.NaN,
+    admitted: limit?.tokens.allowed ?? Number.NaN,
+    counted: counted?.tokens.allowed ?? Number.NaN,
   };
 }
 
 function configOf(options: PodOptions, socket: string, opsPort: number): string {
-  const { redisUrl } = options;
+  const { redis, rate, burst, mode } = options;
   return [
     "version: 1",
-    "fleet: harness",
+    `fleet: ${FLEET_NAME}`,
     "listen:",
     `  http: { socket: ${socket}, tcp: "off" }`,
     '  grpc: { socket: "off" }',
     `  ops: 127.0.0.1:${opsPort}`,
-    ...(redisUrl === undefined ? [] : ["redis:", `  url: ${redisUrl}`]),
+    ...(redis === undefined ? [] : [redis]),
     `reconcile: { interval: ${options.interval} }`,
     `decision_timeout: ${options.decisionTimeout}`,
     `membership: { timeout: ${options.membershipTimeout} }`,
     `fallback: { margin: ${options.margin} }`,
     "limits:",
-    `  - { name: ${LIMIT_NAME}, rate: ${options.rate}, burst: ${options.burst} }`,
+    `  - { name: ${LIMIT_NAME}, rate: ${rate}, burst: ${burst}, mode: ${mode} }`,
+    `  - { name: ${COUNTED_NAME}, rate: 1/d, burst: ${COUNTED_BURST}, mode: ${mode} }`,
     "",
   ].join("\n");
 }

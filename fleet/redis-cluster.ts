@@ -106,9 +106,27 @@ export class RedisCluster {
     }
   }
 
-  async dispose(): Promise<void> {
+  /** Makes a replica of this primary take its place; resolves when it has been told. */
+  async failover(primary: RedisServer): Promise<void> {
+    const id = await this.idOf(primary);
+    for (const node of this.nodes) {
+      const rows = (await this.admin(node).call("CLUSTER", "NODES")) as string;
+      const own = rows.split("\n").find((row) => row.includes("myself"));
+      if (own?.includes(id) !== true || own.startsWith(id)) continue;
+      await this.admin(node).call("CLUSTER", "FAILOVER");
+      return;
+    }
+    throw new Error(`the primary on port ${primary.port} has no replica`);
+  }
+
+  /** Closes all connections and leaves the servers running. */
+  close(): void {
     this.#whole?.disconnect();
     for (const client of this.#clients.values()) client.disconnect();
+  }
+
+  async dispose(): Promise<void> {
+    this.close();
     for (const node of this.nodes) await node.dispose();
   }
 

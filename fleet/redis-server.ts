@@ -174,6 +174,14 @@ export class RedisServer {
     this.#callsNow = Math.max(this.#callsNow, calls);
   }
 
+  /** Durations of the scripts in its slow log, us; empty when it does not answer. */
+  async slowScripts(): Promise<number[]> {
+    const log = await this.ask(["SLOWLOG", "GET", "-1"]);
+    // Of an entry: number, instant, duration, command and its words.
+    const entry = /:\d+\r\n:\d+\r\n:(\d+)\r\n\*\d+\r\n\$\d+\r\neval(?:sha)?\r\n/gi;
+    return [...log.matchAll(entry)].map(([, us]) => Number(us));
+  }
+
   /** Sends one command on its own connection. @returns The raw reply; empty for none in time. */
   ask(command: readonly string[]): Promise<string> {
     return new Promise((resolve) => {
@@ -215,6 +223,26 @@ function encode(command: readonly string[]): string {
 function isWhole(reply: string): boolean {
   const lineEnd = reply.indexOf("\r\n");
   if (lineEnd < 0) return false;
+  if (reply.startsWith("*")) return isWholeArray(reply);
   if (!reply.startsWith("$")) return true;
   return reply.length >= lineEnd + 2 + Math.max(-2, Number(reply.slice(1, lineEnd))) + 2;
+}
+
+/** Whether all elements of an array, and of those in it, are there. */
+function isWholeArray(reply: string): boolean {
+  let missing = 1;
+  let at = 0;
+  while (missing > 0) {
+    const lineEnd = reply.indexOf("\r\n", at);
+    if (lineEnd < 0) return false;
+    const count = Math.max(0, Number(reply.slice(at + 1, lineEnd)));
+    const kind = reply[at];
+    at = lineEnd + 2;
+    missing -= 1;
+    if (kind === "*") missing += count;
+    if (kind !== "$") continue;
+    at += count + 2;
+    if (at > reply.length) return false;
+  }
+  return true;
 }

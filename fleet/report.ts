@@ -1,4 +1,5 @@
 /** The verdict for people and for machines. */
+import { type Claim, claimsOf } from "./claims.ts";
 import { boundOf } from "./decision-times.ts";
 import { rateOf } from "./excess.ts";
 import type { RunOptions } from "./options.ts";
@@ -9,9 +10,10 @@ import { type Latency, type Phase, SETTLING_US } from "./verdict.ts";
 export function reportText(options: RunOptions, result: RunResult): string {
   const { verdict, podsMost } = result;
   const { excess, certainExcess, latencyMs, latenessMs } = verdict;
+  const { mode } = result.standing;
   const lines = [
     "",
-    `verdict over ${verdict.seconds.toFixed(1)} s: limit ${options.rate}, ` +
+    `verdict over ${verdict.seconds.toFixed(1)} s: ${mode} limit ${options.rate}, ` +
       `burst ${options.burst}, interval ${options.interval}, at most ${podsMost} pods`,
     `  excess       ${tokens(excess.tokens)} tokens (${percent(excess.ofBurst)} of the burst)` +
       `${excess.tokens > 0 ? ` at ${(excess.atUs / 1e6).toFixed(1)} s` : ""}; ` +
@@ -22,10 +24,11 @@ export function reportText(options: RunOptions, result: RunResult): string {
       `(${result.scriptCalls} calls)`,
     `  latency      ${latency(latencyMs)}   sent late by ${latency(latenessMs)}`,
     `  in the pods  p99 at most ${bound(result, 0.99)}, slowest at most ${bound(result, 1)} ms`,
-    `  failed       ${verdict.failed} requests got no decision`,
     "",
     "  phase                     from      to   offered  admitted   settled   (per second)",
     ...verdict.phases.map(phaseLine),
+    "",
+    ...claimsOf(options, result).map(claimLine),
     "",
   ];
   return lines.join("\n");
@@ -35,6 +38,7 @@ export function reportText(options: RunOptions, result: RunResult): string {
 export function reportJson(options: RunOptions, result: RunResult): string {
   const { limit, json: _json, steps, hot, ...asked } = options;
   const { verdict, scriptCalls, admittedByPods, decisionTimes, sights, podsMost } = result;
+  const { standing, count } = result;
   const { timeline, ...figures } = verdict;
   return JSON.stringify({
     options: {
@@ -51,6 +55,9 @@ export function reportJson(options: RunOptions, result: RunResult): string {
       admittedByPods: Object.fromEntries(admittedByPods),
       decisionTimesMs: Object.fromEntries(decisionTimes),
       settlingSeconds: SETTLING_US / 1e6,
+      standing,
+      count,
+      claims: claimsOf(options, result),
     },
     seconds: timeline.map(({ offered, admitted, byPod }, second) => ({
       second,
@@ -62,8 +69,14 @@ export function reportJson(options: RunOptions, result: RunResult): string {
   });
 }
 
-function callsPerToken({ scriptCalls, verdict }: RunResult): number {
-  return verdict.admitted === 0 ? 0 : scriptCalls / verdict.admitted;
+/** Of both limits: the servers do not tell for which one they were called. */
+function callsPerToken({ scriptCalls, verdict, count }: RunResult): number {
+  const admitted = verdict.admitted + (count?.admitted ?? 0);
+  return admitted === 0 ? 0 : scriptCalls / admitted;
+}
+
+function claimLine({ name, holds, says }: Claim): string {
+  return `  ${holds ? "holds" : "FAILS"}  ${name.padEnd(9)} ${says}`;
 }
 
 function phaseLine(phase: Phase): string {

@@ -6,30 +6,44 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type InstantUs, US_PER_SECOND } from "../src/core/units.ts";
-import { checkRequest } from "./check-request.ts";
+import { type Danger, dangerOf } from "./danger.ts";
 import { type DecisionTimes, merged } from "./decision-times.ts";
-import { arrivalsOf, Journal } from "./journal.ts";
+import { arrivalsOf, Journal, LIMIT } from "./journal.ts";
 import { Load } from "./load.ts";
 import { monotonicUs, sleepUntil } from "./monotonic.ts";
+import { OfferedLoad } from "./offered-load.ts";
 import type { RunOptions } from "./options.ts";
-import { LIMIT_NAME, Pod, type PodStatus } from "./pod.ts";
-import { RedisServer } from "./redis-server.ts";
+import { FLEET_NAME, LIMIT_NAME, type LimitStanding, type Pod } from "./pod.ts";
+import { PodGroup } from "./pod-group.ts";
 import type { Act } from "./schedule.ts";
+import { stateName } from "./stored-tokens.ts";
+import { countTokens, type TokenCount } from "./token-count.ts";
+import { Topology } from "./topology.ts";
 import { type Change, judge, type Verdict } from "./verdict.ts";
 import { PodWatch, type Sight } from "./watch.ts";
 
 const WATCH_EVERY_US = US_PER_SECOND;
-const FLEET_COUNTED_WITHIN_MS = 10_000;
-const STOP_WITHIN_MS = 3_000;
 
 export interface RunResult {
   readonly verdict: Verdict;
+  /** How the measured limit was kept at the start. */
+  readonly standing: LimitStanding;
+  /** Undefined without Redis. */
+  readonly count: TokenCount | undefined;
+  readonly dangers: readonly Danger[];
+  /** When the store went away. */
+  readonly outagesUs: readonly InstantUs[];
+  readonly journal: Journal;
+  /** Why requests failed, of the first ones. */
+  readonly failures: readonly string[];
   /** EVAL and EVALSHA calls that the servers counted. */
   readonly scriptCalls: number;
   /** What each pod that lived to the end says it has admitted, by number. */
   readonly admittedByPods: ReadonlyMap<number, number>;
   /** Inside the pods that lived to the end. */
   readonly decisionTimes: DecisionTimes;
+  /** The longest time that the event loop of one of them was kept from turning. */
+  readonly loopDelayMs: number;
   readonly sights: readonly Sight[];
   readonly podsMost: number;
 }
@@ -77,22 +91,18 @@ class Run {
   readonly #journal = new Journal();
   readonly #watch: PodWatch;
   readonly #load: Load;
-  /** Living pods that get load or will, the oldest first. */
-  #pods: Pod[] = [];
-  readonly #processes = new Set<Pod>();
-  #redis: RedisServer | undefined;
+  readonly #offered: OfferedLoad;
+  readonly #dangers: Danger[] = [];
+  readonly #outagesUs: InstantUs[] = [];
+  #group: PodGroup | undefined;
+  #topology: Topology | undefined;
+  #serverPids: (() => number | undefined)[] = [];
   #changes: Change[] = [];
-  #offered: number;
-  readonly #hot: Map<number, number>;
-  #podsStarted = 0;
-  #podsMost = 0;
   #isStopping = false;
   #fail: (error: Error) => void = () => {};
 
   constructor(options: RunOptions, onSight: (sight: Sight) => void) {
     this.#options = options;
-    this.#offered = options.offered;
-    this.#hot = new Map(options.hot);
     this.#watch = new PodWatch(options, onSight);
     this.died = new Promise((_resolve, reject) => {
       this.#fail = reject;
@@ -105,14 +115,50 @@ class Run {
     this.#load.ended.catch((error: Error) => {
       if (!this.#isStopping) this.#fail(error);
     });
+    this.#offered = new OfferedLoad(this.#load, options);
   }
 
   async play(): Promise<RunResult> {
-    const startUs = await this.#begin();
+    const group = await this.#begin();
+    const [first] = group.pods;
+    const standing = await first?.standing();
+    if (standing === undefined) throw new Error("no pod tells its limits");
+    // The delays of the start are not what a run measures.
+    await group.times();
+    const startUs = monotonicUs();
+    this.#changes = [{ atUs: startUs, cause: "start" }];
+    for (const pod of group.pods) this.#offered.begin(pod);
+    const endUs = startUs + this.#options.durationUs;
+    await this.#playSteps(group, startUs, endUs);
+    return this.#conclude(group, standing, endUs);
+  }
+
+  async #begin(): Promise<PodGroup> {
+    const { embedded, key, redis } = this.#options;
+    if (!embedded) {
+      const name = stateName(FLEET_NAME, LIMIT_NAME, key);
+      this.#topology = await Topology.start(redis, this.#folder, name, (server) => {
+        this.#serverPids.push(() => server.pid);
+        this.#guard();
+      });
+    }
+    const options = { ...this.#options, folder: this.#folder, redis: this.#topology?.yaml };
+    const group = new PodGroup(
+      options,
+      () => this.#guard(),
+      (error) => this.#fail(error),
+    );
+    this.#group = group;
+    if (this.#isStopping) await group.stop();
+    await group.start(this.#options.pods);
+    await group.untilCounted();
+    return group;
+  }
+
+  async #playSteps(group: PodGroup, startUs: InstantUs, endUs: InstantUs): Promise<void> {
     let nextSightUs = startUs + WATCH_EVERY_US;
     const steps = [...this.#options.steps];
     const pending: Promise<void>[] = [];
-    const endUs = startUs + this.#options.durationUs;
     while (monotonicUs() < endUs && !this.#isStopping) {
       const stepUs = steps[0] === undefined ? endUs : startUs + steps[0].atUs;
       await sleepUntil(Math.min(stepUs, nextSightUs, endUs));
@@ -123,173 +169,121 @@ class Run {
         this.#changes.push({ atUs: monotonicUs(), cause: step.text });
         this.#watch.note(step.text);
         // Starting pods takes a while, and the schedule does not wait for it.
-        pending.push(this.#act(step.act).catch((error: Error) => this.#fail(error)));
+        pending.push(this.#act(step.act, group).catch((error: Error) => this.#fail(error)));
       }
       if (nowUs < nextSightUs) continue;
       nextSightUs += WATCH_EVERY_US;
-      await this.#look(nowUs - startUs);
+      const [statuses] = await Promise.all([group.statuses(), this.#topology?.refreshCalls()]);
+      this.#watch.look(nowUs - startUs, statuses, this.#topology?.state);
     }
-    await this.#load.end();
     await Promise.all(pending);
-    return this.#conclude(endUs);
-  }
-
-  async #begin(): Promise<InstantUs> {
-    const { embedded, pods } = this.#options;
-    if (!embedded) this.#redis = await RedisServer.start(this.#folder);
-    this.#guard();
-    const first = await this.#startPods(pods);
-    await this.#untilCounted(pods);
-    const startUs = monotonicUs();
-    this.#changes = [{ atUs: startUs, cause: "start" }];
-    for (const pod of first) this.#target(pod);
-    return startUs;
-  }
-
-  /** The first pod to start knows of no other for a heartbeat; that is not what a run measures. */
-  async #untilCounted(pods: number): Promise<void> {
-    const deadline = monotonicUs() + FLEET_COUNTED_WITHIN_MS * 1_000;
-    for (;;) {
-      const statuses = await Promise.all(this.#pods.map((pod) => pod.status()));
-      if (statuses.every((status) => status?.livePods === pods)) return;
-      if (monotonicUs() > deadline) {
-        const counts = statuses.map((status) => status?.livePods ?? "?").join(", ");
-        throw new Error(`${pods} pods were started, but they count ${counts}`);
-      }
-      await new Promise((resolve) => setTimeout(resolve, 50));
-    }
-  }
-
-  async #startPods(count: number): Promise<Pod[]> {
-    const { rate, burst, interval, decisionTimeout, membershipTimeout, margin } = this.#options;
-    const starts = Array.from({ length: count }, () => {
-      this.#podsStarted += 1;
-      return Pod.start(
-        {
-          number: this.#podsStarted,
-          folder: this.#folder,
-          redisUrl: this.#redis?.url,
-          ...{ rate, burst, interval, decisionTimeout, membershipTimeout, margin },
-        },
-        (pod) => this.#spawned(pod),
-      );
-    });
-    const pods = await Promise.all(starts);
-    this.#pods.push(...pods);
-    this.#pods.sort((a, b) => a.number - b.number);
-    this.#podsMost = Math.max(this.#podsMost, this.#pods.length);
-    return pods;
-  }
-
-  #spawned(pod: Pod): void {
-    this.#processes.add(pod);
-    this.#guard();
-    // A pod that was being spawned while the run was given up.
-    if (this.#isStopping) pod.signal("SIGKILL");
-    void pod.exited.then(() => {
-      this.#processes.delete(pod);
-      if (this.#isStopping || !this.#pods.includes(pod)) return;
-      this.#fail(new Error(`${pod.name} ended by itself:\n${pod.output}`));
-    });
+    await this.#load.end();
   }
 
   #guard(): void {
-    const pids = [this.#redis?.pid, ...[...this.#processes].map(({ pid }) => pid)];
+    const pids = [...this.#serverPids.map((pid) => pid()), ...(this.#group?.pids ?? [])];
     this.#load.tell({ kind: "guard", pids: pids.filter((pid) => pid !== undefined) });
   }
 
-  #target(pod: Pod): void {
-    const request = checkRequest(LIMIT_NAME, this.#options.key);
-    const perSecond = this.#hot.get(pod.number) ?? this.#offered;
-    const { number, socket } = pod;
-    this.#load.tell({ kind: "target", pod: number, socket, perSecond, request });
-  }
-
-  async #act(act: Act): Promise<void> {
+  async #act(act: Act, group: PodGroup): Promise<void> {
     switch (act.kind) {
       case "add":
-        for (const pod of await this.#startPods(act.pods)) this.#target(pod);
+        for (const pod of await group.start(act.pods)) this.#offered.begin(pod);
         return;
       case "kill":
-        return this.#remove(act.pods, "SIGKILL");
+        return this.#kill(group, act.pods);
       case "term":
-        return this.#remove(act.pods, "SIGTERM");
-      case "redis-stop":
-        await this.#redis?.stop();
+        await Promise.all(group.pods.slice(-act.pods).map((pod) => this.#end(group, pod)));
         return;
-      case "redis-hang":
-        this.#redis?.pause();
-        return;
-      case "redis-start":
-        await this.#redis?.start();
-        return this.#guard();
-      case "redis":
-        await this.#redis?.ask(act.command);
-        return;
+      case "restart":
+        return this.#restart(group);
       case "offer":
-        this.#offer(act.perSecond, act.pod);
+        return this.#offered.change(act.perSecond, act.pod, group.pods);
+      default:
+        return this.#strike(act);
     }
   }
 
-  /** As an orchestrator does it: a pod that is asked to stop gets no more requests from then on. */
-  #remove(count: number, signal: "SIGKILL" | "SIGTERM"): void {
-    for (const pod of this.#pods.splice(-count)) {
-      if (signal === "SIGTERM") this.#load.tell({ kind: "drop", pod: pod.number });
-      pod.signal(signal);
-      if (signal === "SIGKILL") this.#load.tell({ kind: "drop", pod: pod.number });
+  #kill(group: PodGroup, count: number): void {
+    const pods = group.pods.slice(-count);
+    for (const pod of pods) {
+      group.remove(pod);
+      pod.signal("SIGKILL");
+      this.#drop(pod.number);
+    }
+    this.#dangers.push({ kind: "kill", pods: pods.map(({ number }) => number) });
+  }
+
+  /** As an orchestrator does it: no more requests, and then the signal. */
+  async #end(group: PodGroup, pod: Pod): Promise<void> {
+    group.remove(pod);
+    await this.#load.leave(pod.number);
+    await group.terminate(pod);
+    this.#drop(pod.number);
+  }
+
+  #drop(pod: number): void {
+    this.#load.tell({ kind: "drop", pod });
+  }
+
+  /** One after another: its load goes to the others, it stops, and a new one takes its place. */
+  async #restart(group: PodGroup): Promise<void> {
+    for (const pod of [...group.pods]) {
+      if (this.#isStopping) return;
+      group.remove(pod);
+      const rest = [...group.pods];
+      await this.#offered.shift(pod, rest);
+      await group.terminate(pod);
+      this.#drop(pod.number);
+      const [successor] = await group.start(1);
+      if (successor === undefined) return;
+      this.#offered.giveBack(pod, successor, rest);
+      this.#watch.note(`${successor.name} for ${pod.name}`);
     }
   }
 
-  #offer(perSecond: number, only: number | undefined): void {
-    if (only === undefined) {
-      this.#offered = perSecond;
-      this.#hot.clear();
-    } else {
-      this.#hot.set(only, perSecond);
-    }
-    for (const { number } of this.#pods) {
-      if (only !== undefined && only !== number) continue;
-      this.#load.tell({ kind: "offer", pod: number, perSecond });
-    }
+  async #strike(act: Act): Promise<void> {
+    const topology = this.#topology;
+    if (topology === undefined) return;
+    const fromUs = monotonicUs();
+    await topology.strike(act);
+    this.#guard();
+    if (act.kind === "redis-stop" || act.kind === "redis-hang") this.#outagesUs.push(fromUs);
+    const danger = dangerOf(act, this.#options, fromUs, monotonicUs());
+    if (danger !== undefined) this.#dangers.push(danger);
   }
 
-  async #look(sinceStartUs: number): Promise<void> {
-    const statuses = new Map<number, PodStatus | undefined>();
-    await Promise.all([
-      this.#redis?.refreshCalls(),
-      ...this.#pods.map(async (pod) => statuses.set(pod.number, await pod.status())),
-    ]);
-    this.#watch.look(sinceStartUs, statuses, this.#redis?.state);
-  }
-
-  async #conclude(endUs: InstantUs): Promise<RunResult> {
-    await this.#redis?.refreshCalls();
+  async #conclude(group: PodGroup, standing: LimitStanding, endUs: InstantUs): Promise<RunResult> {
+    const topology = this.#topology;
+    await topology?.refreshCalls();
+    const times = await group.times();
     const admittedByPods = new Map<number, number>();
-    for (const pod of this.#pods) {
-      const status = await pod.status();
-      if (status !== undefined) admittedByPods.set(pod.number, status.admitted);
+    for (const [pod, status] of await group.statuses()) {
+      if (status !== undefined) admittedByPods.set(pod, status.admitted);
     }
+    const measured = this.#journal.of(LIMIT.measured);
     return {
-      verdict: judge(this.#options.limit, this.#journal, this.#changes, endUs),
-      scriptCalls: this.#redis?.scriptCalls ?? 0,
+      verdict: judge(this.#options.limit, measured, this.#changes, endUs),
+      standing,
+      count: topology && (await countTokens(group.pods, topology, this.#journal)),
+      dangers: this.#dangers,
+      outagesUs: this.#outagesUs,
+      journal: this.#journal,
+      failures: this.#load.failures,
+      scriptCalls: topology?.scriptCalls ?? 0,
       admittedByPods,
-      decisionTimes: merged(await Promise.all(this.#pods.map((pod) => pod.decisionTimes()))),
+      decisionTimes: merged(times.map(({ decisions }) => decisions)),
+      loopDelayMs: Math.max(...times.map(({ loopDelayMs }) => loopDelayMs)),
       sights: this.#watch.sights,
-      podsMost: this.#podsMost,
+      podsMost: group.podsMost,
     };
   }
 
   /** Stops every process that was started. Never throws; safe to call again. */
   async stop(): Promise<void> {
     this.#isStopping = true;
-    const pods = [...this.#processes];
-    for (const pod of pods) pod.signal("SIGTERM");
-    const late = setTimeout(() => {
-      for (const pod of pods) if (pod.isRunning) pod.signal("SIGKILL");
-    }, STOP_WITHIN_MS);
-    await Promise.all(pods.map(({ exited }) => exited));
-    clearTimeout(late);
-    await this.#redis?.stop();
+    await this.#group?.stop();
+    await this.#topology?.dispose();
     await this.#load.close();
   }
 

@@ -14,12 +14,16 @@ export type Act =
   | { readonly kind: "kill"; readonly pods: number }
   /** SIGTERM for the pods that started last. */
   | { readonly kind: "term"; readonly pods: number }
-  /** Ends redis-server; connections are refused and its data is lost. */
+  /** Replaces all pods one after another, without an interruption that a caller could see. */
+  | { readonly kind: "restart" }
+  /** Ends the primary; connections are refused and its memory is lost. */
   | { readonly kind: "redis-stop" }
   /** SIGSTOP: connections stay open and nothing is answered. */
   | { readonly kind: "redis-hang" }
-  /** Starts it again, or lets it go on. */
+  /** Starts what was ended, and lets go on what hangs. */
   | { readonly kind: "redis-start" }
+  /** Makes another server the primary, on an operator's word. */
+  | { readonly kind: "redis-failover" }
   /** Sends one command, its words separated by single spaces. */
   | { readonly kind: "redis"; readonly command: readonly string[] }
   /** Changes the offered rate of one pod, or of all pods and of those still to come. */
@@ -41,8 +45,8 @@ export const OFFERED_MAX = 100_000;
 
 const FORM = "a step is TIME:ACT, such as 5s:add=2 or 20s:redis-stop";
 const ACTS =
-  "the acts are add=N, kill=N, term=N, redis-stop, redis-hang, redis-start, redis=COMMAND and " +
-  "offer=RATE[@POD]";
+  "the acts are add=N, kill=N, term=N, restart, redis-stop, redis-hang, redis-start, " +
+  "redis-failover, redis=COMMAND and offer=RATE[@POD]";
 
 /** @returns The step, or a sentence about what is wrong with the text. */
 export function parseStep(text: string): Step | string {
@@ -84,9 +88,11 @@ function parseAct(text: string): Act | string {
     case "kill":
     case "term":
       return parsePods(name, value);
+    case "restart":
     case "redis-stop":
     case "redis-hang":
     case "redis-start":
+    case "redis-failover":
       return value === undefined ? { kind: name } : `${name} takes no value, got ${value}`;
     case "redis": {
       const command = (value ?? "").split(" ").filter((word) => word !== "");

@@ -79,8 +79,13 @@ export class SentinelGroup {
     return client;
   }
 
-  async dispose(): Promise<void> {
+  /** Closes all connections and leaves the servers running. */
+  close(): void {
     for (const client of this.#clients.values()) client.disconnect();
+  }
+
+  async dispose(): Promise<void> {
+    this.close();
     for (const server of [...this.sentinels, ...this.servers]) await server.dispose();
   }
 

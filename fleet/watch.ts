@@ -1,6 +1,6 @@
 /** The live view of a run: what each pod was offered, admitted and said, second by second. */
 import type { DurationUs } from "../src/core/units.ts";
-import { type Arrival, OUTCOME, SOURCES } from "./journal.ts";
+import { type Arrival, LIMIT, OUTCOME, SOURCES } from "./journal.ts";
 import type { RunOptions } from "./options.ts";
 import type { PodStatus } from "./pod.ts";
 
@@ -57,8 +57,9 @@ export class PodWatch {
     this.#onSight = onSight;
   }
 
-  count({ pod, outcome, source }: Arrival): void {
+  count({ pod, outcome, source, limit }: Arrival): void {
     const counts = this.#countsOf(pod);
+    if (limit !== LIMIT.measured) return;
     counts.offered += 1;
     if (outcome === OUTCOME.admitted) {
       counts.admitted += 1;

@@ -7,6 +7,8 @@ describe("a step of a schedule", () => {
     ["5s:add=2", 5_000_000, { kind: "add", pods: 2 }],
     ["500ms:kill", 500_000, { kind: "kill", pods: 1 }],
     ["1m:term=3", 60_000_000, { kind: "term", pods: 3 }],
+    ["4s:restart", 4_000_000, { kind: "restart" }],
+    ["5s:redis-failover", 5_000_000, { kind: "redis-failover" }],
     ["0s:redis-stop", 0, { kind: "redis-stop" }],
     ["7s:redis-hang", 7_000_000, { kind: "redis-hang" }],
     ["9s:redis-start", 9_000_000, { kind: "redis-start" }],
@@ -25,6 +27,7 @@ describe("a step of a schedule", () => {
     ["5s:add=0", "from 1 to 200"],
     ["5s:kill=201", "from 1 to 200"],
     ["5s:redis-stop=1", "takes no value"],
+    ["5s:restart=2", "takes no value"],
     ["5s:redis", "needs a command"],
     ["5s:offer=fast", "needs a rate"],
     ["5s:offer=-1", "needs a rate"],
@@ -87,6 +90,11 @@ describe("the options of a run", () => {
     [["--duration", "5s", "--at", "5s:add"], "after the end"],
     [["--duration", "10m", "--offered", "90000"], "can be kept"],
     [["--rate", "7/h", "--burst", "9007199254740991"], "cannot be counted"],
+    [["--redis", "twin"], "one of single, sentinel, cluster"],
+    [["--mode", "strict"], "one of auto, hybrid, leased, exact"],
+    [["--counted", "-1"], "--counted"],
+    [["--at", "1s:redis-failover"], "needs --redis sentinel or cluster"],
+    [["--pods", "1", "--at", "1s:restart"], "--pods 2 or more"],
     [["--what"], "--what"],
   ])("%j are refused and the sentence says %s", (args, says) => {
     expect(problems(...args)).toContain(says);

@@ -125,6 +125,7 @@ describe("a verdict", () => {
     answeredUs: sentUs + 1_000,
     outcome,
     source: 0,
+    limit: 0,
     ...more,
   });
   const START = 7 * SECOND;
@@ -207,14 +208,15 @@ describe("a percentile", () => {
 describe("the journal", () => {
   it("gives back what was put in, in order", () => {
     const journal = new Journal();
-    journal.add(Float64Array.of(1, 10, 11, 12, 1, 0, 2, 20, 21, 22, 0, 2));
-    journal.add(Float64Array.of(3, 30, 31, 32, 2, 3));
+    journal.add(Float64Array.of(1, 10, 11, 12, 1, 0, 0, 2, 20, 21, 22, 0, 2, 1));
+    journal.add(Float64Array.of(3, 30, 31, 32, 2, 3, 0));
     expect(journal.size).toBe(3);
     expect([...journal].map(({ pod, answeredUs, source }) => [pod, answeredUs, source])).toEqual([
       [1, 12, 0],
       [2, 22, 2],
       [3, 32, 3],
     ]);
+    expect([...journal.of(1)].map(({ pod }) => pod)).toEqual([2]);
     expect([...arrivalsOf(new Float64Array(0))]).toEqual([]);
   });
 });

@@ -3,30 +3,21 @@
  * token a day the two must be equal, token by token, however the road between them was broken.
  */
 import type { Cluster, Redis } from "ioredis";
-import { KeyNames } from "../../src/store/redis/keys.ts";
+import { missingTokens, stateName as nameIn } from "../../fleet/stored-tokens.ts";
 import type { Sidecar } from "../support/sidecar.ts";
 import { until } from "../support/until.ts";
 
-/** Lanes of a cluster; a key's name is the same with any number. */
-const NAMES = new KeyNames("test", 64);
-/** Places of `P` and `D` in the sixteen doubles of a key's state; lua/lib/key-state.lua. */
-const PERIOD = 1;
-const DEFICIT = 3;
+const FLEET = "test";
 const SETTLED_WITHIN_MS = 15_000;
 
 /** The name under which a key's state is stored. */
 export function stateName(limit: string, key: string): string {
-  return NAMES.state(limit, key);
+  return nameIn(FLEET, limit, key);
 }
 
 /** Tokens missing from the stored bucket of one key. */
-export async function consumed(
-  redis: Redis | Cluster,
-  limit: string,
-  key: string,
-): Promise<number> {
-  const value = await redis.getBuffer(stateName(limit, key));
-  return value === null ? 0 : value.readDoubleLE(8 * DEFICIT) / value.readDoubleLE(8 * PERIOD);
+export function consumed(redis: Redis | Cluster, limit: string, key: string): Promise<number> {
+  return missingTokens(redis, stateName(limit, key));
 }
 
 /** Tokens missing over several keys, rounded: what has refilled is far below one token. */
