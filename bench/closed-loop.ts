@@ -3,7 +3,7 @@
  * it has its answer. A process of its own, so that it can be pinned to the other core; with raw
  * sockets, because it must cost less than what it measures.
  */
-import { type ChildProcess, fork } from "node:child_process";
+import { type ChildProcess, fork, type Serializable } from "node:child_process";
 import { connect, type Socket } from "node:net";
 import { AnswerReader } from "../fleet/answer-reader.ts";
 
@@ -26,16 +26,23 @@ export interface LoadCount {
 
 export const CLIENT_ARGUMENT = "--as-client";
 
-/** The client process. */
-export class ClosedLoop {
+/** The client process, for orders of one kind. */
+export class ClosedLoop<Order = LoadOrder> {
   readonly #child: ChildProcess;
   #settle: (told: LoadCount | { readonly trouble: string }) => void = () => {};
 
-  /** @param command - Program and arguments in front of node. */
-  constructor(main: string, command: readonly string[] | undefined) {
+  /**
+   * @param command - Program and arguments in front of node.
+   * @param argument - What tells the program that it is this client.
+   */
+  constructor(
+    main: string,
+    command: readonly string[] | undefined,
+    argument: string = CLIENT_ARGUMENT,
+  ) {
     const [execPath, ...execArgv] = command === undefined ? [] : [...command, process.execPath];
     const pinned = execPath === undefined ? {} : { execPath, execArgv };
-    this.#child = fork(main, [CLIENT_ARGUMENT], { serialization: "advanced", ...pinned });
+    this.#child = fork(main, [argument], { serialization: "advanced", ...pinned });
     this.#child.on("message", (told: LoadCount | { readonly trouble: string }) =>
       this.#settle(told),
     );
@@ -43,10 +50,10 @@ export class ClosedLoop {
   }
 
   /** @throws {Error} When a connection ends, or the client does. */
-  async run(order: LoadOrder): Promise<LoadCount> {
+  async run(order: Order): Promise<LoadCount> {
     const told = await new Promise<LoadCount | { readonly trouble: string }>((resolve) => {
       this.#settle = resolve;
-      this.#child.send(order);
+      this.#child.send(order as Serializable);
     });
     if ("trouble" in told) throw new Error(told.trouble);
     return told;
