@@ -1,4 +1,4 @@
-/** `npm run bench`: what the engine, HTTP and gRPC cost, each against a part of the same run. */
+/** `npm run bench`: what the engine, HTTP, gRPC and reconciling cost. */
 import { writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { type ParseArgsConfig, parseArgs } from "node:util";
@@ -6,6 +6,8 @@ import { BARE_GRPC_ARGUMENT, runBareGrpcServer } from "./bare-grpc.ts";
 import { BARE_RESP_ARGUMENT, runBareRespServer } from "./bare-resp.ts";
 import { BARE_ARGUMENT, runBareServer } from "./bare-server.ts";
 import { CLIENT_ARGUMENT, runClient } from "./closed-loop.ts";
+import { designLine } from "./design-row.ts";
+import { ASKER_ARGUMENT, type DesignFigures, measureDesigns, runAsker } from "./designs.ts";
 import { ENGINE_ARGUMENT, ENGINE_CASES, measureEngine, runEngineRounds } from "./engine.ts";
 import {
   GRPC_MODES,
@@ -17,6 +19,9 @@ import {
 import { GRPC_CLIENT_ARGUMENT, runGrpcClient } from "./grpc-load.ts";
 import { HTTP_CASES, type HttpSetup, measureHttp } from "./http.ts";
 import { machineLine, pinning } from "./machine.ts";
+import { measureReconcile, RECONCILE_CASES } from "./reconcile.ts";
+import { type ReconcileRow, reconcileLines } from "./reconcile-row.ts";
+import { FLEXIBLE_ARGUMENT, runFlexibleServer } from "./redis-per-check.ts";
 import { measureResp, RESP_CASES } from "./resp.ts";
 import { RESP_CLIENT_ARGUMENT, runRespClient } from "./resp-load.ts";
 import { type RespRow, respLine } from "./resp-row.ts";
@@ -36,14 +41,14 @@ const MAIN = fileURLToPath(import.meta.url);
 
 const HELP = `npm run bench -- [options]
 
-  --only PART              engine, http, grpc or resp
+  --only PART              engine, http, grpc, resp, reconcile or designs
   --rounds N               rounds of each row, at least 5 (5)
   --seconds N              length of a round (1)
   --json FILE              writes the figures to a file as well
   --help                   prints this
 `;
 
-const PARTS: readonly string[] = ["engine", "http", "grpc", "resp"];
+const PARTS: readonly string[] = ["engine", "http", "grpc", "resp", "reconcile", "designs"];
 
 const FLAGS = {
   only: { type: "string" },
@@ -61,6 +66,8 @@ interface Asked {
 
 const [, , role, argument = ""] = process.argv;
 if (role === ENGINE_ARGUMENT) runEngineRounds(argument);
+else if (role === ASKER_ARGUMENT) runAsker(argument);
+else if (role === FLEXIBLE_ARGUMENT) runFlexibleServer(argument);
 else if (role === CLIENT_ARGUMENT) runClient();
 else if (role === BARE_ARGUMENT) runBareServer(argument);
 else if (role === GRPC_CLIENT_ARGUMENT) runGrpcClient();
@@ -87,8 +94,10 @@ async function main(args: readonly string[]): Promise<number> {
   const grpc = isAsked("grpc") ? await grpcRows(asked) : [];
   const grpcTimes = isAsked("grpc") ? await grpcTimesRows(asked) : [];
   const resp = isAsked("resp") ? await respRows(asked) : [];
+  const reconcile = isAsked("reconcile") ? await reconcileRows() : [];
+  const designs = isAsked("designs") ? await designRows(asked) : [];
   if (asked.json !== undefined) {
-    const figures = { machine, ...asked, engine, http, grpc, grpcTimes, resp };
+    const figures = { machine, ...asked, engine, http, grpc, grpcTimes, resp, reconcile, designs };
     writeFileSync(asked.json, `${JSON.stringify(figures, null, 2)}\n`);
   }
   return 0;
@@ -165,6 +174,20 @@ async function grpcTimesRows({ rounds }: Asked): Promise<GrpcTimesRow[]> {
   return rows;
 }
 
+async function reconcileRows(): Promise<ReconcileRow[]> {
+  say("\nreconciling many keys, real processes on all cores of this machine");
+  const rows: ReconcileRow[] = [];
+  for (const reconcileCase of RECONCILE_CASES) {
+    const done = progress(`${reconcileCase.keys} keys`);
+    const figures = await measureReconcile(reconcileCase);
+    done();
+    const row = { ...reconcileCase, ...figures };
+    rows.push(row);
+    for (const line of reconcileLines(row)) say(line);
+  }
+  return rows;
+}
+
 async function respRows({ rounds }: Asked): Promise<RespRow[]> {
   say("\nRESP on a Unix socket, beside a bare server that answers constants (same run)");
   const rows: RespRow[] = [];
@@ -177,6 +200,15 @@ async function respRows({ rounds }: Asked): Promise<RespRow[]> {
     rows.push(row);
     say(respLine(row));
   }
+  return rows;
+}
+
+async function designRows({ rounds }: Asked): Promise<DesignFigures[]> {
+  say("\ndesigns, 10 hot keys, 64 checks at once, the same Redis (same run)");
+  const done = progress("all designs in turn");
+  const rows = await measureDesigns(pinnedSetup(rounds));
+  done();
+  for (const row of rows) say(designLine(row, rows[0] as DesignFigures));
   return rows;
 }
 
