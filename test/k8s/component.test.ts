@@ -118,6 +118,24 @@ describe.skipIf(!HAS_KUBECTL)("rendered with kubectl, the component", () => {
   });
 });
 
+describe("the example's figures", () => {
+  const { fallback, drainTimeoutUs } = configOf(readFileSync("k8s/example/aliquot.yaml", "utf8"));
+
+  it("assume as many pods without Redis as the autoscaler may make", () => {
+    const autoscaler = find<{ spec: { maxReplicas: number } }>(
+      objectsOf("k8s/example/autoscaler.yaml"),
+      "HorizontalPodAutoscaler",
+    );
+    expect(fallback.maxPods).toBeGreaterThanOrEqual(autoscaler.spec.maxReplicas);
+  });
+
+  it("leave time for a drain after the app has ended", () => {
+    const app = find<Workload>(objectsOf("k8s/example/app.yaml"), "Deployment");
+    const { terminationGracePeriodSeconds: seconds } = app.spec.template.spec;
+    expect(seconds * 1_000_000).toBeGreaterThanOrEqual(2 * drainTimeoutUs);
+  });
+});
+
 describe("the right that membership needs", () => {
   it("is to list and watch endpoint slices, in one namespace, and nothing else", () => {
     const role = find<Right>(objectsOf("k8s/membership/role.yaml"), "Role");
@@ -162,6 +180,7 @@ interface Workload {
   readonly spec: {
     readonly template: {
       readonly spec: {
+        readonly terminationGracePeriodSeconds: number;
         readonly securityContext: { readonly fsGroup: number };
         readonly initContainers: readonly [Sidecar];
         readonly containers: readonly Sidecar[];
