@@ -1,0 +1,148 @@
+/**
+ * Two ways to load anything that answers checks: as fast as it goes, and at an even pace whatever
+ * the answers (an open loop), where a check's time begins when it was due.
+ */
+import { connect, type Socket } from "node:net";
+import { AnswerReader } from "../fleet/answer-reader.ts";
+import type { Address } from "./closed-loop.ts";
+
+export interface Asker {
+  /** Asks once; `done` is told whether the answer was the expected one. */
+  ask(done: (isRight: boolean) => void): void;
+  close(): void;
+}
+
+export interface AskerRound {
+  readonly perSecond: number;
+  /** Wrong answers. */
+  readonly wrong: number;
+}
+
+export interface AskerTimes {
+  /** Milliseconds from when a check was due to its answer. */
+  readonly p50: number;
+  readonly p99: number;
+  readonly longest: number;
+  readonly wrong: number;
+}
+
+/** Keeps so many checks under way. */
+export async function askClosed(
+  asker: Asker,
+  concurrency: number,
+  seconds: number,
+): Promise<AskerRound> {
+  let [answers, wrong] = [0, 0];
+  const startMs = performance.now();
+  const endMs = startMs + seconds * 1_000;
+  const chain = (): Promise<void> =>
+    new Promise((resolve) => {
+      const next = (): void => {
+        asker.ask((isRight) => {
+          answers += 1;
+          if (!isRight) wrong += 1;
+          if (performance.now() >= endMs) resolve();
+          else next();
+        });
+      };
+      next();
+    });
+  await Promise.all(Array.from({ length: concurrency }, chain));
+  return { perSecond: answers / ((performance.now() - startMs) / 1_000), wrong };
+}
+
+/** Asks at an even pace; wakes once a millisecond, which is in every figure. */
+export async function askPaced(
+  asker: Asker,
+  perSecond: number,
+  seconds: number,
+): Promise<AskerTimes> {
+  const times: number[] = [];
+  let wrong = 0;
+  const count = Math.round(perSecond * seconds);
+  const startMs = performance.now();
+  const dueAt = (index: number): number => startMs + (index * 1_000) / perSecond;
+  await new Promise<void>((resolve) => {
+    let asked = 0;
+    const timer = setInterval(() => {
+      const now = performance.now();
+      for (; asked < count && dueAt(asked) <= now; asked += 1) {
+        const due = dueAt(asked);
+        asker.ask((isRight) => {
+          times.push(performance.now() - due);
+          if (!isRight) wrong += 1;
+          if (times.length === count) resolve();
+        });
+      }
+      if (asked === count) clearInterval(timer);
+    }, 1);
+  });
+  times.sort((a, b) => a - b);
+  const at = (part: number): number => times[Math.floor(part * (count - 1))] ?? Number.NaN;
+  return { p50: at(0.5), p99: at(0.99), longest: at(1), wrong };
+}
+
+/** Asks over HTTP; a check that finds no idle connection waits for one. */
+export class HttpAsker implements Asker {
+  readonly #requests: readonly string[];
+  readonly #sockets: readonly Socket[];
+  readonly #idle: ((done: (isRight: boolean) => void) => void)[] = [];
+  readonly #waiting: ((isRight: boolean) => void)[] = [];
+  #waitingFrom = 0;
+  #next = 0;
+
+  /** @param requests - As bytes, sent in turn. @param isRight - Of status and body. */
+  constructor(
+    address: Address,
+    requests: readonly string[],
+    connections: number,
+    isRight: (status: number, body: string) => boolean,
+  ) {
+    this.#requests = requests;
+    this.#sockets = Array.from({ length: connections }, () => this.#open(address, isRight));
+  }
+
+  ask(done: (isRight: boolean) => void): void {
+    const idle = this.#idle.pop();
+    if (idle === undefined) this.#waiting.push(done);
+    else idle(done);
+  }
+
+  close(): void {
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
+  #open(address: Address, isRight: (status: number, body: string) => boolean): Socket {
+    const socket = "path" in address ? connect(address) : connect(address);
+    let pending: (isRight: boolean) => void = () => {};
+    const send = (done: (isRight: boolean) => void): void => {
+      pending = done;
+      socket.write(this.#requests[this.#next] as string, "latin1");
+      this.#next = (this.#next + 1) % this.#requests.length;
+    };
+    const reader = new AnswerReader((status, body) => {
+      const told = pending;
+      const waiting = this.#waiting[this.#waitingFrom];
+      if (waiting === undefined) this.#idle.push(send);
+      else {
+        this.#waitingFrom += 1;
+        send(waiting);
+        if (this.#waitingFrom === this.#waiting.length) {
+          this.#waiting.length = 0;
+          this.#waitingFrom = 0;
+        }
+      }
+      told(isRight(status, body));
+    });
+    socket.on("data", (chunk: Buffer) => reader.push(chunk));
+    socket.on("connect", () => {
+      const waiting = this.#waiting[this.#waitingFrom];
+      if (waiting === undefined) this.#idle.push(send);
+      else {
+        this.#waitingFrom += 1;
+        send(waiting);
+      }
+    });
+    return socket;
+  }
+}
