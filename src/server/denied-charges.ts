@@ -62,10 +62,11 @@ export class ChargingDecider implements Decider {
   }
 }
 
-/** A limit that got no word from its store has decided nothing; another one may have. */
 function isDecidedAgainst(decisions: readonly Decision[]): boolean {
-  for (const { allowed, reason } of decisions) {
-    if (!allowed && reason?.startsWith("store_") !== true) return true;
-  }
-  return false;
+  return decisions.some(isCertainDenial);
+}
+
+/** A limit that got no word from its store has decided nothing; another one may have. */
+export function isCertainDenial({ allowed, reason }: Decision): boolean {
+  return !allowed && reason?.startsWith("store_") !== true;
 }

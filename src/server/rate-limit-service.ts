@@ -10,7 +10,7 @@ import type { Check, Decision } from "../core/decision.ts";
 import type { Decider } from "../ports/decider.ts";
 import type { DescriptorMatcher } from "../ports/descriptors.ts";
 import { speakingDecision } from "./decision-json.ts";
-import { chargeDenied, isInForce } from "./denied-charges.ts";
+import { chargeDenied, isCertainDenial, isInForce } from "./denied-charges.ts";
 import type { RateHeaders } from "./headers.ts";
 import {
   CODE_OK,
@@ -108,10 +108,12 @@ export class RateLimitService {
     if (isDenied(places)) {
       const denying = places.filter(isDenying);
       if (denying.every(isUndecided)) return storeAway(denying);
-      chargeDenied(
-        this.#parts.decider,
-        counted.map(({ check }) => check),
-      );
+      if (denying.some(isCertain)) {
+        chargeDenied(
+          this.#parts.decider,
+          counted.map(({ check }) => check),
+        );
+      }
       return this.#respond(places);
     }
     return this.#spendSpared(places, counted.filter(isPassing), hasWaited);
@@ -211,6 +213,11 @@ function lowerCase(name: string): string {
     lowerNames.set(name, lower);
   }
   return lower;
+}
+
+/** Rules that block need no store to know. */
+function isCertain({ decision }: Place): boolean {
+  return decision === undefined || isCertainDenial(decision);
 }
 
 function isAdmitted({ allowed }: Decision): boolean {

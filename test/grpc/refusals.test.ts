@@ -44,6 +44,17 @@ describe("requests that are refused", () => {
     expect(error.details).toContain("envoy/d/a");
   });
 
+  it("are denied, and charged for nothing, while a store that must be asked is only late", async () => {
+    const door = await openDoor(rules(rule("a", 5, "day")), { envoy: ", on_deny: debit" });
+    door.decider.alter = (decision) => ({ ...decision, allowed: false, reason: "store_timeout" });
+    // Envoy lets calls pass that end UNAVAILABLE, unless it is told otherwise.
+    expect((await door.ask(request("a=1"))).overallCode).toBe(OVER_LIMIT);
+    expect(door.decider.reported).toBe(0);
+    door.decider.alter = (decision) => ({ ...decision, allowed: false, reason: "limit_exceeded" });
+    expect((await door.ask(request("a=1"))).overallCode).toBe(OVER_LIMIT);
+    expect(door.decider.reported).toBe(1);
+  });
+
   it("are denied all the same when another limit says no for certain", async () => {
     const door = await openDoor(rules(rule("a", 5, "day"), rule("b", 1, "day")));
     await door.ask(request("b=1"));
