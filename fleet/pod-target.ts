@@ -153,13 +153,15 @@ class Line {
     socket.on("data", (chunk: Buffer) => {
       try {
         reader.push(chunk);
-      } catch {
-        socket.destroy();
+      } catch (error) {
+        socket.destroy(error as Error);
       }
     });
-    // An error is followed by `close`, which says all there is to know.
-    socket.on("error", () => {});
-    socket.on("close", () => this.#closed(socket));
+    let why = "it ended";
+    socket.on("error", ({ message }) => {
+      why = message;
+    });
+    socket.on("close", () => this.#closed(socket, why));
   }
 
   reopen(path: string, nowUs: InstantUs): void {
@@ -179,7 +181,7 @@ class Line {
 
   end(): void {
     this.#reopenAtUs = Number.POSITIVE_INFINITY;
-    this.#socket?.destroy();
+    this.#socket?.destroy(new Error("it was given up"));
   }
 
   #answered(status: number, body: string): void {
@@ -193,14 +195,14 @@ class Line {
     this.#settle(request, outcome, sourceIn(body));
   }
 
-  #closed(socket: Socket): void {
+  #closed(socket: Socket, how: string): void {
     if (this.#socket !== socket) return;
     this.isOpen = false;
     this.#reopenAtUs = Math.max(this.#reopenAtUs, monotonicUs() + RECONNECT_AFTER_US);
     const lost = this.unanswered;
     this.unanswered = [];
     this.#outgoing = "";
-    const why = "the connection was closed without an answer";
+    const why = `the connection was closed without an answer: ${how}`;
     for (const request of lost) this.#settle(request, OUTCOME.failed, NO_SOURCE, why);
   }
 }
