@@ -2,6 +2,7 @@
 /** The program: connects the command line to this process. */
 import { hostname } from "node:os";
 import { runCli } from "./cli/run.ts";
+import { processTerminal } from "./cli/terminal.ts";
 
 // A reader that went away (`aliquot schema | head`) is no reason to end a sidecar.
 for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
@@ -12,6 +13,7 @@ try {
     stderr: (text) => void process.stderr.write(text),
     env: process.env,
     hostname: hostname(),
+    terminal: processTerminal(),
   });
 } catch (error) {
   const trace = error instanceof Error ? (error.stack ?? error.message) : String(error);

@@ -28,7 +28,7 @@ export interface Question {
 const TIMEOUT_MS = 2_000;
 
 /** Longest answer that is read, bytes. */
-const BODY_BYTES_MAX = 1_048_576;
+const BODY_BYTES_MAX = 4_194_304;
 
 /**
  * Where the decision API is: as flags or environment say, else as the configuration file says, else

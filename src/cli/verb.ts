@@ -3,6 +3,8 @@
  * one function that does it. Verbs speak only through their `Io`, so that tests can listen.
  */
 
+import type { Terminal } from "./terminal.ts";
+
 /** What a verb sees of the process. */
 export interface Io {
   /** Both take whole lines, each with its line feed. */
@@ -10,6 +12,8 @@ export interface Io {
   readonly stderr: (text: string) => void;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly hostname: string;
+  /** Where output and keys are those of a person's terminal. */
+  readonly terminal?: Terminal | undefined;
 }
 
 export interface Option {

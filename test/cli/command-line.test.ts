@@ -62,11 +62,6 @@ describe("the command line", () => {
     expect(stderr).toMatch(/Try aliquot/);
   });
 
-  it.each(["top"])("says that %s is not there yet", async (verb) => {
-    const { code, stderr } = await aliquot([verb]);
-    expect([code, stderr]).toEqual([2, `aliquot ${verb}: not yet available\n`]);
-  });
-
   it("prints its version and that of Node.js", async () => {
     const { version } = JSON.parse(readFileSync("package.json", "utf8")) as { version: string };
     const expected = {

@@ -1,5 +1,6 @@
 /** Runs a command line in process and keeps what it says. */
 import { runCli } from "../../src/cli/run.ts";
+import type { Terminal } from "../../src/cli/terminal.ts";
 import type { Io } from "../../src/cli/verb.ts";
 
 export interface Ran {
@@ -8,7 +9,11 @@ export interface Ran {
   readonly stderr: string;
 }
 
-export async function aliquot(args: readonly string[], env: Io["env"] = {}): Promise<Ran> {
+export async function aliquot(
+  args: readonly string[],
+  env: Io["env"] = {},
+  terminal?: Terminal,
+): Promise<Ran> {
   let stdout = "";
   let stderr = "";
   const code = await runCli(args, {
@@ -20,6 +25,7 @@ export async function aliquot(args: readonly string[], env: Io["env"] = {}): Pro
     },
     env,
     hostname: "host-1",
+    terminal,
   });
   return { code, stdout, stderr };
 }

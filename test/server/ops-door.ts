@@ -23,6 +23,8 @@ const CONFIG: Identity["config"] = {
 };
 
 export class OpsDoor {
+  /** Of the listener, once it is open. */
+  port = 0;
   private nowUs = 0;
   hasStarted = true;
   isDraining = false;
@@ -47,15 +49,19 @@ export class OpsDoor {
   readonly faults: unknown[] = [];
   readonly observed: Observation = new Observation({ monotonicUs: () => this.nowUs });
 
+  close = async (): Promise<void> => {};
+
   /** Opens the listener; it is closed when the test is over. */
   async open(): Promise<HttpClient> {
     const handler = createOpsHandler(this.view());
     const listener = await listenHttp(handler, { kind: "tcp", host: "127.0.0.1", port: 0 });
-    const client = new HttpClient({ port: listener.port ?? 0 });
-    onTestFinished(async () => {
+    this.port = listener.port ?? 0;
+    const client = new HttpClient({ port: this.port });
+    this.close = async () => {
       client.close();
       await listener.stop(100);
-    });
+    };
+    onTestFinished(() => this.close());
     return client;
   }
 
