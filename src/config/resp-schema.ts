@@ -1,4 +1,4 @@
-/** The schema of what speaks the Redis protocol: where it listens, and whether callers bring limits. */
+/** The schema of the Redis protocol: where it listens, and whether callers bring limits. */
 import type { z } from "zod";
 import { listenField, map, socketField, switchField, wholeNumberField } from "./fields.ts";
 import type { FileListen, FileResp } from "./file-shape.ts";
