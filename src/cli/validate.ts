@@ -5,6 +5,7 @@ import { formatDuration } from "../config/duration.ts";
 import { describeConfig } from "../config/effective.ts";
 import { formatRate } from "../config/rate.ts";
 import type { Limit } from "../core/limit.ts";
+import { ShapedLimits } from "../core/shaped-limits.ts";
 import { alignColumns } from "./columns.ts";
 import { loadFile, problemLines, SETTING_OPTIONS } from "./configuration.ts";
 import { EXIT, type Verb } from "./verb.ts";
@@ -69,10 +70,11 @@ export function limitsTable(config: Config): readonly string[] {
 
 function limitRow(limit: Limit): string[] {
   const { policy, margin, maxPods } = limit.fallback;
+  const isBrought = limit.overrides instanceof ShapedLimits;
   return [
     limit.name,
-    formatRate(limit),
-    String(limit.burst),
+    isBrought ? "caller's" : formatRate(limit),
+    isBrought ? "caller's" : String(limit.burst),
     limit.mode,
     formatDuration(limit.intervalUs),
     policy === "local" ? `local, ${margin} for up to ${maxPods} pods` : policy,

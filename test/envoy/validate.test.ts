@@ -32,7 +32,7 @@ descriptors:
     expect(stdout).toContain("3 limits");
     expect(stdout).toMatch(/envoy\/shop\/plan=free\/user +90\/m +90 /);
     expect(stdout).toMatch(/envoy\/shop\/all +1\/d +7 .* shadow/);
-    expect(stdout).toMatch(/envoy\/shop\/@override/);
+    expect(stdout).toMatch(/envoy\/shop\/@override +caller's +caller's/);
   });
 
   it("names file and line of what is wrong in a rule file", async () => {

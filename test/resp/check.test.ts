@@ -4,7 +4,9 @@ import { ExactDecider, HOUR_US, limitOf } from "../server/exact-decider.ts";
 import { SoleEngine } from "../support/sole-engine.ts";
 import { deciderOf, five, INLINE, type Parts, partsOf, Wire } from "./resp-door.ts";
 
+const vip = limitOf("tiered", { tokens: 1, spanUs: HOUR_US, burst: 50 });
 const limits = [
+  limitOf("tiered", { tokens: 1, spanUs: HOUR_US, burst: 5, overrides: new Map([["vip", vip]]) }),
   limitOf("hourly", { tokens: 1, spanUs: HOUR_US, burst: 10 }),
   limitOf("wide", { tokens: 10, spanUs: 60_000_000, burst: 10 }),
   limitOf("narrow", { tokens: 3, spanUs: 60_000_000, burst: 3 }),
@@ -52,6 +54,12 @@ describe("ALIQUOT.CHECK", () => {
   it("says -1 for the wait of a cost that can never pass", async () => {
     const { door } = open();
     expect(await door.ask("ALIQUOT.CHECK", "narrow", "k", 4)).toBe(five(1, 3, 3, -1, 0));
+  });
+
+  it("tells the burst that holds for the key", async () => {
+    const { door } = open();
+    expect(await door.ask("ALIQUOT.CHECK", "tiered", "vip")).toBe(five(0, 50, 49, -1, HOUR));
+    expect(await door.ask("ALIQUOT.CHECK", "tiered", "other")).toBe(five(0, 5, 4, -1, HOUR));
   });
 
   it("lets pass what a shadow limit would deny", async () => {

@@ -147,6 +147,34 @@ describe("any bytes over RESP", () => {
     );
   });
 
+  it("are answered in their order, whatever order the store answers in", async () => {
+    // Each check has a key and a cost of its own, so that its reply tells which it is.
+    const steps = fc.array(fc.record({ waits: fc.boolean(), place: fc.nat() }), { maxLength: 40 });
+    await fc.assert(
+      fc.asyncProperty(steps, fc.boolean(), async (checks, endsEarly) => {
+        const { decider, door } = open();
+        const waiting: { readonly place: number; readonly settle: () => void }[] = [];
+        let asked = 0;
+        decider.hold = () => {
+          const { waits, place } = checks[asked] as (typeof checks)[number];
+          asked += 1;
+          if (!waits) return undefined;
+          return new Promise((settle) => waiting.push({ place, settle }));
+        };
+        const requestsOf = checks.map((_, i) => encode("ALIQUOT.CHECK", "hourly", `k${i}`, i));
+        await door.say(requestsOf.join(""));
+        if (endsEarly) door.push(null);
+        for (const { settle } of waiting.sort((a, b) => a.place - b.place)) {
+          settle();
+          await new Promise((resolve) => setImmediate(resolve));
+        }
+        const left = [...door.text.matchAll(/:1000\r\n:(\d+)/g)].map(([, each]) => Number(each));
+        expect(left).toEqual(checks.map((_, i) => BURST - i));
+      }),
+      { numRuns: fuzzRuns(60) },
+    );
+  });
+
   it("never make the reader go back, stand still, or pass the end", () => {
     const reader = new RequestReader();
     const anything = fc.oneof(streams, bytes, fc.string({ unit: pieces, maxLength: 20 }));

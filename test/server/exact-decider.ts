@@ -17,7 +17,7 @@ interface Bucket {
 export class ExactDecider implements Decider {
   nowUs = 0;
   /** Set to make checks wait: each is answered when the promise that this returns settles. */
-  hold: (() => Promise<void>) | undefined;
+  hold: (() => Promise<void> | undefined) | undefined;
   /** Limits that answer as `closed` ones do while the store is away. */
   readonly closed: Set<string> = new Set<string>();
   readonly tallies: Map<string, Tally> = new Map<string, Tally>();
