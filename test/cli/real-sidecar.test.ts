@@ -1,7 +1,10 @@
 /** The verbs that ask, against a real sidecar that they find by its own configuration file. */
+import { spawn } from "node:child_process";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, inject, it } from "vitest";
 import { type Sidecar, startSidecar, stopSidecars } from "../support/sidecar.ts";
+import { until } from "../support/until.ts";
 import { aliquot } from "./listening-io.ts";
 
 afterEach(stopSidecars);
@@ -47,5 +50,31 @@ describe("the verbs that ask a real sidecar", () => {
     expect((await aliquot(["check", "scarce", "k", ...config])).code).toBe(4);
     expect((await aliquot(["wait", "--timeout", "0s", ...config])).code).toBe(4);
     expect((await aliquot(["health", ...config])).code).toBe(1);
+  });
+});
+
+const SCRIPT = "/usr/bin/script";
+
+// util-linux has it, and so every Debian; what it tests needs a real pseudo-terminal.
+describe.skipIf(!existsSync(SCRIPT))("aliquot top on a pseudo-terminal", () => {
+  it("takes the screen, quits at a key, and gives the screen back", async () => {
+    const build = inject("sidecarBuild");
+    if ("trouble" in build) throw new Error(build.trouble);
+    const sidecar = await startSidecar({ limits });
+    const command = `${process.execPath} ${build.main} top --config ${sidecar.config}`;
+    const child = spawn(SCRIPT, ["-qec", command, "/dev/null"], {
+      stdio: ["pipe", "pipe", "pipe"],
+    });
+    let screen = "";
+    child.stdout.setEncoding("utf8").on("data", (text: string) => {
+      screen += text;
+    });
+    const code = new Promise<number | null>((resolve) => child.once("close", resolve));
+    await until("the screen is drawn", 20_000, () => screen.includes("q quits"));
+    child.stdin.write("q");
+    expect(await code).toBe(0);
+    expect(screen.indexOf("\x1b[?1049h")).toBe(0);
+    expect(screen.trimEnd().endsWith("\x1b[?25h\x1b[?1049l")).toBe(true);
+    expect(screen).toMatch(/scarce +sole +1\/h/);
   });
 });

@@ -1,12 +1,9 @@
 /** `aliquot top` against an ops listener in process, on a terminal that the test is. */
 
-import { spawn } from "node:child_process";
-import { existsSync } from "node:fs";
-import { afterAll, beforeEach, describe, expect, inject, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import type { Terminal, TerminalListener } from "../../src/cli/terminal.ts";
 import { limitOf } from "../server/exact-decider.ts";
 import { OpsDoor } from "../server/ops-door.ts";
-import { startSidecar, stopSidecars } from "../support/sidecar.ts";
 import { until } from "../support/until.ts";
 import { aliquot } from "./listening-io.ts";
 
@@ -170,33 +167,5 @@ describe("aliquot top on a terminal", () => {
     const once = await aliquot(["top", "--once", ...ops], {}, terminal);
     expect(once.stdout).toContain("\x1b[32mReady\x1b[0m");
     expect(terminal.frames).toHaveLength(1);
-  });
-});
-
-const SCRIPT = "/usr/bin/script";
-
-// util-linux has it, and so every Debian; what it tests needs a real pseudo-terminal.
-describe.skipIf(!existsSync(SCRIPT))("aliquot top on a pseudo-terminal", () => {
-  afterAll(stopSidecars);
-
-  it("takes the screen, quits at a key, and gives the screen back", async () => {
-    const build = inject("sidecarBuild");
-    if ("trouble" in build) throw new Error(build.trouble);
-    const sidecar = await startSidecar({ limits: "  - { name: api, rate: 1/s, burst: 5 }" });
-    const command = `${process.execPath} ${build.main} top --config ${sidecar.config}`;
-    const child = spawn(SCRIPT, ["-qec", command, "/dev/null"], {
-      stdio: ["pipe", "pipe", "pipe"],
-    });
-    let screen = "";
-    child.stdout.setEncoding("utf8").on("data", (text: string) => {
-      screen += text;
-    });
-    const code = new Promise<number | null>((resolve) => child.once("close", resolve));
-    await until("the screen is drawn", 20_000, () => screen.includes("q quits"));
-    child.stdin.write("q");
-    expect(await code).toBe(0);
-    expect(screen.indexOf("\x1b[?1049h")).toBe(0);
-    expect(screen.trimEnd().endsWith("\x1b[?25h\x1b[?1049l")).toBe(true);
-    expect(screen).toMatch(/api +sole +1\/s/);
   });
 });

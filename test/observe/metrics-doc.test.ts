@@ -36,7 +36,7 @@ function documented(): Map<string, Documented> {
   return found;
 }
 
-/** Everything that a pod can tell: with a listing, with a limit, with descriptors that are shown. */
+/** Everything that a pod can tell: a listing, a limit, descriptors that are shown. */
 async function told(): Promise<Map<string, { type: string; labels: string[] }>> {
   const figures: Figures = {
     limits: [{ name: "api", tally: new Tally(), unreconciled: 0, debt: 0, share: 1 }],

@@ -108,7 +108,8 @@ class Chart {
       ? (value) => HIGH - (Math.log10(Math.max(LOG_LEAST, value) / LOG_LEAST) / decades) * HIGH
       : (value) => HIGH - (value / top) * HIGH;
     const levels = isLog ? [top, LOG_LEAST * 10 ** (decades / 2), LOG_LEAST] : [top, top / 2, 0];
-    this.grid.setAttribute("d", [0, 0.5, 1].map((part) => "M0 " + HIGH * part + "H" + WIDE).join(""));
+    const rule = (part) => "M0 " + HIGH * part + "H" + WIDE;
+    this.grid.setAttribute("d", [0, 0.5, 1].map(rule).join(""));
     this.marks.forEach((mark, index) => {
       write(mark, this.options.form(levels[index]));
       mark.style.top = 10 + (HIGH * index) / 2 + "px";

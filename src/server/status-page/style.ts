@@ -83,8 +83,8 @@ path{fill:none;vector-effect:non-scaling-stroke}
 .card h3{padding:8px 0 2px}
 .card>.soft{padding:8px 0 4px}
 table{border-collapse:collapse;width:100%;font-size:.9rem;font-variant-numeric:tabular-nums}
-th,td{padding:7px 12px 7px 0;text-align:right;vertical-align:top;border-bottom:1px solid var(--rule);
-font:inherit}
+th,td{padding:7px 12px 7px 0;text-align:right;vertical-align:top;font:inherit;
+border-bottom:1px solid var(--rule)}
 th:last-child,td:last-child{padding-right:0}
 tbody tr:last-child>*{border-bottom:0}
 thead th{color:var(--soft);font-size:.83rem;white-space:nowrap;vertical-align:bottom}
