@@ -9,6 +9,7 @@ import { CLIENT_ARGUMENT, runClient } from "./closed-loop.ts";
 import { designLine } from "./design-row.ts";
 import { ASKER_ARGUMENT, type DesignFigures, measureDesigns, runAsker } from "./designs.ts";
 import { ENGINE_ARGUMENT, ENGINE_CASES, measureEngine, runEngineRounds } from "./engine.ts";
+import { type FootprintRow, footprintLine, measureFootprint } from "./footprint.ts";
 import {
   GRPC_MODES,
   GRPC_STORES,
@@ -41,14 +42,22 @@ const MAIN = fileURLToPath(import.meta.url);
 
 const HELP = `npm run bench -- [options]
 
-  --only PART              engine, http, grpc, resp, reconcile or designs
+  --only PART              engine, http, grpc, resp, reconcile, designs or footprint
   --rounds N               rounds of each row, at least 5 (5)
   --seconds N              length of a round (1)
   --json FILE              writes the figures to a file as well
   --help                   prints this
 `;
 
-const PARTS: readonly string[] = ["engine", "http", "grpc", "resp", "reconcile", "designs"];
+const PARTS: readonly string[] = [
+  "engine",
+  "http",
+  "grpc",
+  "resp",
+  "reconcile",
+  "designs",
+  "footprint",
+];
 
 const FLAGS = {
   only: { type: "string" },
@@ -96,8 +105,10 @@ async function main(args: readonly string[]): Promise<number> {
   const resp = isAsked("resp") ? await respRows(asked) : [];
   const reconcile = isAsked("reconcile") ? await reconcileRows() : [];
   const designs = isAsked("designs") ? await designRows(asked) : [];
+  const footprint = isAsked("footprint") ? await footprintRows(asked) : [];
   if (asked.json !== undefined) {
-    const figures = { machine, ...asked, engine, http, grpc, grpcTimes, resp, reconcile, designs };
+    const parts = { engine, http, grpc, grpcTimes, resp, reconcile, designs, footprint };
+    const figures = { machine, ...asked, ...parts };
     writeFileSync(asked.json, `${JSON.stringify(figures, null, 2)}\n`);
   }
   return 0;
@@ -209,6 +220,15 @@ async function designRows({ rounds }: Asked): Promise<DesignFigures[]> {
   const rows = await measureDesigns(pinnedSetup(rounds));
   done();
   for (const row of rows) say(designLine(row, rows[0] as DesignFigures));
+  return rows;
+}
+
+async function footprintRows({ rounds }: Asked): Promise<FootprintRow[]> {
+  say("\nfootprint: starts, and memory while idle, next to a bare node:http server (same run)");
+  const done = progress("starting each a few times");
+  const rows = await measureFootprint(rounds.count);
+  done();
+  for (const row of rows) say(footprintLine(row, rows));
   return rows;
 }
 
