@@ -1,7 +1,7 @@
 // Bundles the sidecar into the few files that its image holds, in the layout of the build: the
 // program is dist/src/main.js. What `serve` does not need, or only when it is configured, is in
 // files of their own that are read when they are asked for. Minified, because reading and compiling
-// is most of a start; names are kept, because they are in stack traces.
+// is most of a start, but for the names, which are in stack traces.
 //
 //   node scripts/bundle.mjs [FOLDER]      (out/image when left out; the folder is made anew)
 import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
@@ -51,8 +51,8 @@ const { metafile } = await build({
   outdir: join(target, "dist/src"),
   bundle: true,
   splitting: true,
-  minify: true,
-  keepNames: true,
+  minifyWhitespace: true,
+  minifySyntax: true,
   format: "esm",
   platform: "node",
   target: "node20",
