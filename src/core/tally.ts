@@ -74,6 +74,17 @@ export interface Counts {
   readonly reconciled: ReconcileCounts;
 }
 
+/** How the pod as a whole stands with the store; a limit's own tier may be better. */
+export type StoreTier = "connected" | "doubtful" | "isolated";
+
+/** In the order from good to bad. */
+export const STORE_TIERS: readonly StoreTier[] = ["connected", "doubtful", "isolated"];
+
+export function storeTierOf({ fallbackActive, storeUp }: Counts): StoreTier {
+  if (fallbackActive) return "isolated";
+  return storeUp ? "connected" : "doubtful";
+}
+
 /** Figures of the whole engine at one instant; reading them looks at every key. */
 export interface Figures extends Counts {
   readonly limits: readonly LimitFigures[];

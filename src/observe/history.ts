@@ -3,8 +3,16 @@
  * they took, pods and keys. Plain counters are read once a second and their growth is kept, so that
  * a check pays nothing for it.
  */
-import { type Counts, OUTCOMES, SOURCES, type Tally } from "../core/tally.ts";
+import {
+  type Counts,
+  OUTCOMES,
+  SOURCES,
+  STORE_TIERS,
+  storeTierOf,
+  type Tally,
+} from "../core/tally.ts";
 import { type DurationUs, type InstantUs, US_PER_MS, US_PER_SECOND } from "../core/units.ts";
+import type { HistoryColumns, OutcomeRates, PastSeconds } from "../ports/observed.ts";
 import { BUCKETS_US, type DurationCounts } from "./duration-counts.ts";
 
 export const HISTORY_SECONDS = 300;
@@ -15,36 +23,7 @@ const RATE_SECONDS = 5;
 /** Seconds to each number of a limit's outline. */
 const OUTLINE_SECONDS = 5;
 
-/** Decisions per second by outcome, in the order of `OUTCOMES`. */
-export type OutcomeRates = readonly [allowed: number, denied: number, shadowDenied: number];
-
 const NO_RATES: OutcomeRates = [0, 0, 0];
-
-/** How the pod stands with the store. */
-export type StoreTier = "connected" | "doubtful" | "isolated";
-
-export function tierOf({ fallbackActive, storeUp }: Counts): StoreTier {
-  if (fallbackActive) return "isolated";
-  return storeUp ? "connected" : "doubtful";
-}
-
-const TIERS: readonly StoreTier[] = ["connected", "doubtful", "isolated"];
-
-/** Columns of numbers, one per second from `first` on; NaN where nothing is known. */
-export interface HistoryColumns {
-  /** Seconds of the pod's own clock. */
-  readonly first: number;
-  readonly allowed: readonly number[];
-  readonly denied: readonly number[];
-  readonly shadowDenied: readonly number[];
-  /** Times of decisions that half, and that 99 of 100, did not exceed, ms. */
-  readonly medianMs: readonly number[];
-  readonly p99Ms: readonly number[];
-  readonly pods: readonly number[];
-  readonly trackedKeys: readonly number[];
-  /** 0 connected, 1 doubtful, 2 isolated. */
-  readonly tier: readonly number[];
-}
 
 class Ring {
   readonly #cells: Float32Array = new Float32Array(HISTORY_SECONDS);
@@ -95,7 +74,7 @@ class Growth {
   }
 }
 
-export class History {
+export class History implements PastSeconds {
   #last: number;
   #lastAt: InstantUs;
   readonly #begun: number;
@@ -133,7 +112,7 @@ export class History {
     const elapsed = (now - this.#lastAt) / US_PER_SECOND;
     this.#recordDecisions(counts, from, to, elapsed);
     const grown = this.#grownDurations(durations);
-    const tier = TIERS.indexOf(tierOf(counts));
+    const tier = STORE_TIERS.indexOf(storeTierOf(counts));
     for (let second = from; second <= to; second += 1) {
       this.#median.set(second, quantileUs(grown, 0.5) / US_PER_MS);
       this.#p99.set(second, quantileUs(grown, 0.99) / US_PER_MS);

@@ -10,6 +10,7 @@ import type { Check, Decision } from "../core/decision.ts";
 import type { Limit } from "../core/limit.ts";
 import type { LimitStanding } from "../core/mode-choice.ts";
 import type { Decider } from "../ports/decider.ts";
+import type { KeyFigures, RankedKey } from "../ports/observed.ts";
 import { type HeavyKey, HeavyKeys } from "./heavy-keys.ts";
 
 /** Keys counted at once: one with a 200th of all checks is always among them. */
@@ -22,22 +23,6 @@ const GAP_MAX = 1_024;
 const MEMORY_SECONDS = 30;
 /** Slower keys are forgotten, checks per second. */
 const SLOWEST = 0.02;
-
-export interface RankedKey {
-  readonly limit: string;
-  readonly key: string;
-  /** At least so many checks of the key a second, over the last half minute. */
-  readonly perSecond: number;
-}
-
-export interface KeyFigures {
-  /** One decision in so many is looked at now. */
-  readonly sampledEvery: number;
-  /** By checks, denied ones included; most first. */
-  readonly busiest: readonly RankedKey[];
-  /** By denied checks, those of shadow limits included. */
-  readonly mostDenied: readonly RankedKey[];
-}
 
 export class KeyRanking {
   readonly #asked = new HeavyKeys(PLACES_MAX);

@@ -8,13 +8,13 @@
 import type { ServerResponse } from "node:http";
 import type { Counts, Figures } from "../core/tally.ts";
 import type { Decider } from "../ports/decider.ts";
+import type { Observed } from "../ports/observed.ts";
 import { send, sendJson, sendOptions, sendProblem } from "./answer.ts";
 import { unknownLimit } from "./check-body.ts";
 import type { RequestHandler } from "./http-api.ts";
-import type { Observed } from "./observed.ts";
 import { asciiJson, excerpt, methodNotAllowed, Problem } from "./problem.ts";
 import { parseQuery } from "./query.ts";
-import { type Identity, statusOf } from "./status.ts";
+import { type Identity, statusOf, type WorkerCounts } from "./status.ts";
 import { historyQuery, historyStatus, outlinesStatus } from "./status-history.ts";
 import { prefersHtml, STATUS_PAGE_HEADERS, statusPage } from "./status-page/page.ts";
 
@@ -32,6 +32,8 @@ export interface OpsView {
   /** A stop has begun. */
   draining(): boolean;
   identity(): Identity;
+  /** The processes that decide; left out where this one does. */
+  readonly workers?: (() => WorkerCounts) | undefined;
   readonly engine: ObservedEngine;
   readonly observed: Observed;
   /** Keys may be shown as callers gave them. */
@@ -107,7 +109,8 @@ function sendProbe(res: ServerResponse, passes: boolean, components: string): vo
 }
 
 function isReady(view: OpsView): boolean {
-  return view.started() && !view.draining();
+  const workersUp = view.workers?.().up ?? 1;
+  return view.started() && !view.draining() && workersUp > 0;
 }
 
 function sendReadiness(res: ServerResponse, view: OpsView, query: string): void {
@@ -122,6 +125,10 @@ function components(view: OpsView): string {
     view.started() ? "[+] started" : "[-] started: not yet",
     view.draining() ? "[-] draining" : "[+] not draining",
   ];
+  if (view.workers !== undefined) {
+    const { up, workers } = view.workers();
+    lines.push(`[${up === 0 ? "-" : up < workers ? "!" : "+"}] workers: ${up} of ${workers} up`);
+  }
   if (store === "embedded") lines.push("[+] store: embedded");
   else if (storeUp) lines.push(`[+] store: ${store} answers`);
   else lines.push(`[!] store: ${store} does not answer (readiness does not depend on it)`);
@@ -149,6 +156,7 @@ function sendStatus(
   const limits = engine.limits().map((limit) => ({ limit, standing: engine.standing(limit) }));
   const status = statusOf({
     identity: view.identity(),
+    workers: view.workers?.(),
     figures: asked === undefined ? view.engine.figures() : figuresLately(),
     limits,
     observed,

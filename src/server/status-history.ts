@@ -4,7 +4,7 @@
  * Whoever polls asks for what came after the last answer (`?history=LAST`), so that an answer is
  * small.
  */
-import type { HistoryColumns, PastSeconds } from "./observed.ts";
+import type { HistoryColumns, PastSeconds } from "../ports/observed.ts";
 import { badRequest, excerpt, type Problem } from "./problem.ts";
 import { rounded } from "./status-numbers.ts";
 

@@ -4,8 +4,8 @@
  */
 import type { Limit } from "../core/limit.ts";
 import type { LimitStanding } from "../core/mode-choice.ts";
-import { type Counts, type Figures, type LimitFigures, OUTCOMES, SOURCES } from "../core/tally.ts";
-import type { KeyFigures, Observed, OutcomeRates, RankedKey } from "./observed.ts";
+import { type Figures, type LimitFigures, OUTCOMES, SOURCES, storeTierOf } from "../core/tally.ts";
+import type { KeyFigures, Observed, OutcomeRates, RankedKey } from "../ports/observed.ts";
 import { rfc3339, rounded } from "./status-numbers.ts";
 
 /** Who this pod is and what it runs with. */
@@ -44,9 +44,21 @@ export interface ConfigProblem {
   readonly message: string;
 }
 
+/** The processes of a sidecar that has several. */
+export interface WorkerCounts {
+  /** As configured. */
+  readonly workers: number;
+  /** Those that answer checks now. */
+  readonly up: number;
+  /** Since the start, those that were replaced. */
+  readonly restarts: number;
+}
+
 /** What the status is made of. */
 export interface StatusParts {
   readonly identity: Identity;
+  /** Undefined where one process does everything. */
+  readonly workers?: WorkerCounts | undefined;
   readonly figures: Figures;
   /** Those in force, in the order of the configuration, and how each is kept. */
   readonly limits: readonly { readonly limit: Limit; readonly standing: LimitStanding }[];
@@ -60,7 +72,7 @@ export interface StatusParts {
 const KEYS_SHOWN_MAX = 10;
 
 export function statusOf(parts: StatusParts): object {
-  const { identity, figures, observed } = parts;
+  const { identity, figures, observed, workers } = parts;
   const { listing } = figures;
   return {
     version: identity.version,
@@ -68,7 +80,10 @@ export function statusOf(parts: StatusParts): object {
     pod: identity.podId,
     uptime_seconds: Math.round(identity.uptimeSeconds),
     config: configStatus(identity.config),
-    store: { kind: identity.store, up: figures.storeUp, tier: tierOf(figures) },
+    ...(workers !== undefined && {
+      workers: { configured: workers.workers, up: workers.up, restarts: workers.restarts },
+    }),
+    store: { kind: identity.store, up: figures.storeUp, tier: storeTierOf(figures) },
     fallback_active: figures.fallbackActive,
     live_pods: figures.pods,
     ...(listing !== undefined && { listing: { pods: listing.pods, up: listing.isCurrent } }),
@@ -80,12 +95,6 @@ export function statusOf(parts: StatusParts): object {
     limits: limitsStatus(parts),
     keys: keysStatus(parts, observed.keys.figures(KEYS_SHOWN_MAX)),
   };
-}
-
-/** How the pod stands with the store; see the glossary. */
-function tierOf({ fallbackActive, storeUp }: Counts): "connected" | "doubtful" | "isolated" {
-  if (fallbackActive) return "isolated";
-  return storeUp ? "connected" : "doubtful";
 }
 
 function configStatus(config: ConfigStanding): object {

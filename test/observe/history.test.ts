@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { type Counts, noReconciles, Tally } from "../../src/core/tally.ts";
 import { DurationCounts } from "../../src/observe/duration-counts.ts";
-import { HISTORY_SECONDS, History, tierOf } from "../../src/observe/history.ts";
+import { HISTORY_SECONDS, History } from "../../src/observe/history.ts";
 
 const SECOND = 1_000_000;
 
@@ -168,7 +168,6 @@ describe("the history of five minutes", () => {
     counts = { ...counts, fallbackActive: true };
     look();
     expect(history.columns(0).tier).toEqual([0, 1, 2]);
-    expect(tierOf(counts)).toBe("isolated");
   });
 
   it("follows a thousand limits one by one and the rest in the sum", () => {

@@ -2,8 +2,9 @@ import fc from "fast-check";
 import { beforeEach, describe, expect, it } from "vitest";
 import type { Check } from "../../src/core/decision.ts";
 import { HeavyKeys } from "../../src/observe/heavy-keys.ts";
-import { KeyRanking, type RankedKey } from "../../src/observe/key-ranking.ts";
+import { KeyRanking } from "../../src/observe/key-ranking.ts";
 import type { Decider } from "../../src/ports/decider.ts";
+import type { RankedKey } from "../../src/ports/observed.ts";
 import { ExactDecider, limitOf } from "../server/exact-decider.ts";
 
 describe("the keys with the largest counts", () => {

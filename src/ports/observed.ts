@@ -1,14 +1,16 @@
-/** What the pod has observed of itself, as the ops listener shows it. */
+/** What a pod has observed of itself; `observe` keeps it and the ops listener shows it. */
 
-/** Decisions per second by outcome. */
+/** Decisions per second by outcome, in the order of `OUTCOMES`. */
 export type OutcomeRates = readonly [allowed: number, denied: number, shadowDenied: number];
 
 /** One number per second from `first` on, oldest first; NaN where nothing is known. */
 export interface HistoryColumns {
+  /** Seconds of the pod's own clock. */
   readonly first: number;
   readonly allowed: readonly number[];
   readonly denied: readonly number[];
   readonly shadowDenied: readonly number[];
+  /** Times of decisions that half, and that 99 of 100, did not exceed, ms. */
   readonly medianMs: readonly number[];
   readonly p99Ms: readonly number[];
   readonly pods: readonly number[];
@@ -35,13 +37,16 @@ export interface PastSeconds {
 export interface RankedKey {
   readonly limit: string;
   readonly key: string;
+  /** At least so many checks of the key a second, over the last half minute. */
   readonly perSecond: number;
 }
 
-/** The keys that are asked for most, and those that are denied most. */
 export interface KeyFigures {
+  /** One decision in so many is looked at now. */
   readonly sampledEvery: number;
+  /** By checks, denied ones included; most first. */
   readonly busiest: readonly RankedKey[];
+  /** By denied checks, those of shadow limits included. */
   readonly mostDenied: readonly RankedKey[];
 }
 
