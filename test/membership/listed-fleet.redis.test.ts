@@ -3,12 +3,18 @@
  * listed, also while Redis is stopped, and then the fallback uses it.
  */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { offer } from "../daemon/load.ts";
 import { DnsServer } from "../support/dns-server.ts";
-import { KubeApi, SERVICE } from "../support/kube-api.ts";
+import { KubeApi } from "../support/kube-api.ts";
 import { type RedisServer, startRedis } from "../support/redis-server.ts";
-import { type Sidecar, startSidecar, stopSidecars } from "../support/sidecar.ts";
+import { type Sidecar, stopSidecars } from "../support/sidecar.ts";
 import { until } from "../support/until.ts";
+import {
+  admittedPerSecond,
+  everyPodCounts,
+  inFallback,
+  listedBy,
+  startPods,
+} from "./listed-pods.ts";
 
 /** Several sidecars and their load share two cores with other tests. */
 const PATIENCE = { timeout: 120_000 };
@@ -37,49 +43,12 @@ afterEach(async () => {
   await redis.dispose();
 });
 
-const startPods = (membership: string, env: Record<string, string> = {}): Promise<Sidecar[]> =>
-  Promise.all(
-    [1, 2, 3].map(() =>
-      startSidecar({
-        limits: LIMITS,
-        redisUrl: redis.url,
-        extra: `membership: { ${membership} }`,
-        env,
-      }),
-    ),
-  );
+const startListedByKubernetes = (): Promise<Sidecar[]> =>
+  startPods(3, { limits: LIMITS, redisUrl: redis.url, ...listedBy(api) });
 
-function startListedByKubernetes(): Promise<Sidecar[]> {
-  const { host, port } = api.address;
-  return startPods(
-    `source: kubernetes, service: ${SERVICE}, service_account: ${api.serviceAccount}`,
-    { KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: `${port}` },
-  );
-}
-
-async function everyPodCounts(pods: readonly Sidecar[], count: number, ms: number): Promise<void> {
-  await until(`every pod counts ${count}`, ms, async () => {
-    const live = await Promise.all(pods.map((pod) => pod.metric("aliquot_live_pods")));
-    return live.every((each) => each === count);
-  });
-}
-
-const inFallback = (pods: readonly Sidecar[], active: number): Promise<void> =>
-  until(`fallback is ${active} in every pod`, 6_000, async () => {
-    const states = await Promise.all(pods.map((pod) => pod.metric("aliquot_fallback_active")));
-    return states.every((state) => state === active);
-  });
-
-/** Offers more than its share to every pod; what all of them admit, per second. */
-async function admittedPerSecond(pods: readonly Sidecar[], forMs: number): Promise<number> {
-  const begun = performance.now();
-  const served = await Promise.all(
-    pods.map((sidecar) => offer({ sidecar, limit: "api", key: "k", perSecond: 60 }, forMs)),
-  );
-  const allowed = served.reduce((sum, each) => sum + each.allowed, 0);
-  expect(served.reduce((sum, each) => sum + each.failed, 0)).toBe(0);
-  return (allowed * 1_000) / (performance.now() - begun);
-}
+/** Offers more than its share to every pod. */
+const admitted = (pods: readonly Sidecar[], forMs: number): Promise<number> =>
+  admittedPerSecond(pods, forMs, 60);
 
 describe("a fleet that Kubernetes lists", () => {
   it("grows within 2 s and falls late: 3, 30, 5", PATIENCE, async () => {
@@ -105,17 +74,17 @@ describe("a fleet that Kubernetes lists", () => {
     api.setPods(30);
     await everyPodCounts(pods, 30, 2_000);
     // What the fuller buckets of three pods still held is spent first.
-    await admittedPerSecond(pods, 2_000);
+    await admitted(pods, 2_000);
     const share = (MARGIN * RATE * pods.length) / 30;
-    const admitted = await admittedPerSecond(pods, 5_000);
-    expect(admitted).toBeLessThanOrEqual(1.05 * share);
-    expect(admitted).toBeGreaterThanOrEqual(0.7 * share);
+    const isolated = await admitted(pods, 5_000);
+    expect(isolated).toBeLessThanOrEqual(1.05 * share);
+    expect(isolated).toBeGreaterThanOrEqual(0.7 * share);
 
     api.setPods(5);
     await everyPodCounts(pods, 5, 10_000);
     // A fleet that shrank while nobody could report keeps the share of the larger one.
     // The burst is one second of the rate, and has come back meanwhile.
-    expect(await admittedPerSecond(pods, 3_000)).toBeLessThanOrEqual((1.1 * share * 4) / 3);
+    expect(await admitted(pods, 3_000)).toBeLessThanOrEqual((1.1 * share * 4) / 3);
 
     await redis.start();
     await inFallback(pods, 0);
@@ -130,9 +99,9 @@ describe("a fleet that Kubernetes lists", () => {
       await redis.stop();
       const pods = await startListedByKubernetes();
       await everyPodCounts(pods, 30, 2_000);
-      await admittedPerSecond(pods, 1_000);
+      await admitted(pods, 1_000);
       const share = (MARGIN * RATE * pods.length) / 30;
-      expect(await admittedPerSecond(pods, 4_000)).toBeLessThanOrEqual(1.1 * share);
+      expect(await admitted(pods, 4_000)).toBeLessThanOrEqual(1.1 * share);
     },
   );
 
@@ -157,7 +126,8 @@ describe("a fleet that DNS lists", () => {
   it("grows with the next answers, also while Redis is stopped", PATIENCE, async () => {
     const name = "web.shop.svc.cluster.local";
     dns.set(name, 3);
-    const pods = await startPods(`source: dns, service: ${name}., resolver: 127.0.0.1:${dns.port}`);
+    const extra = `membership: { source: dns, service: ${name}., resolver: 127.0.0.1:${dns.port} }`;
+    const pods = await startPods(3, { limits: LIMITS, redisUrl: redis.url, extra });
     await everyPodCounts(pods, 3, 5_000);
     await redis.stop();
     await inFallback(pods, 1);
