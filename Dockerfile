@@ -31,6 +31,7 @@ EXPOSE 8792
 # that takes a tenth of a second of processor time, hence not more often.
 HEALTHCHECK --interval=30s --timeout=3s --start-period=5s \
   CMD ["/nodejs/bin/node", "/app/dist/src/main.js", "health", "--config", "/etc/aliquot/aliquot.yaml"]
-# Young objects get 4 MB and not 16: as fast, and less memory under load (docs/performance.md).
-ENTRYPOINT ["/nodejs/bin/node", "--max-semi-space-size=4", "/app/dist/src/main.js"]
+# Young objects get 2 MB and not 16: as fast, and less memory, above all under load
+# (docs/performance.md, "Footprint").
+ENTRYPOINT ["/nodejs/bin/node", "--max-semi-space-size=2", "/app/dist/src/main.js"]
 CMD ["serve", "--config", "/etc/aliquot/aliquot.yaml"]
