@@ -1,4 +1,5 @@
 /** `aliquot serve`: runs the sidecar until it is told to stop. */
+import cluster from "node:cluster";
 import {
   CONFIG_OPTION,
   DEFAULT_CONFIG_PATH,
@@ -23,6 +24,12 @@ export const serve: Verb = {
   ],
   async run({ flags }, io) {
     const reader = readerOf(namedConfigPath(flags, io) ?? DEFAULT_CONFIG_PATH, flags, io);
+    const version = packageVersion();
+    // A worker is told its configuration by the process that started it.
+    if (cluster.isWorker) {
+      const { serveAsWorker } = await import("../daemon.ts");
+      return serveAsWorker({ stdout: io.stdout, version, reader });
+    }
     const reading = await reader.read();
     const { config, problems } = reading.load();
     if (config === undefined) {
@@ -30,10 +37,9 @@ export const serve: Verb = {
       return EXIT.usage;
     }
     // Loaded only here: the short verbs start in a fraction of the time.
-    const { startDaemon } = await import("../daemon.ts");
+    const { startSidecar } = await import("../daemon.ts");
     try {
-      const version = packageVersion();
-      const daemon = await startDaemon(config, { stdout: io.stdout, version, reader, reading });
+      const daemon = await startSidecar(config, { stdout: io.stdout, version, reader, reading });
       return await daemon.finished;
     } catch (error) {
       io.stderr(`aliquot: ${error instanceof Error ? error.message : String(error)}\n`);

@@ -116,8 +116,10 @@ export interface Config {
   /** Defaults for limits that name no fallback of their own; already applied to `limits`. */
   readonly fallback: Fallback;
   readonly headers: readonly HeaderShape[];
-  /** Most keys tracked at once in this pod. */
+  /** Most keys tracked at once in this pod, by each of its workers. */
   readonly keysMax: number;
+  /** Processes that decide, each a member of the fleet; the same number in all pods. */
+  readonly workers: number;
   readonly logLevel: LogLevel;
   readonly ops: OpsConfig;
   /** In file order, with distinct names; at least one unless `envoy` has some. */

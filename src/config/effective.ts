@@ -33,6 +33,7 @@ export function describeConfig(config: Omit<Config, "hash">): Record<string, unk
     fallback: describeFallback(config.fallback),
     headers: [...config.headers],
     keys_max: config.keysMax,
+    workers: config.workers,
     log_level: config.logLevel,
     ops: { show_keys: config.ops.showKeys },
     ...(config.limits.length > 0 && { limits: config.limits.map(describeLimit) }),

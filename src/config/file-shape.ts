@@ -128,6 +128,7 @@ export interface FileShape {
   readonly fallback: FileFallback;
   readonly headers: readonly HeaderShape[];
   readonly keys_max: number;
+  readonly workers: number;
   readonly log_level: LogLevel;
   readonly ops: { readonly show_keys: boolean };
   readonly limits?: readonly FileLimit[] | undefined;

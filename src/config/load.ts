@@ -97,6 +97,7 @@ function resolve(sources: Sources, findings: Findings): Config | undefined {
     decisionTimeoutUs: read("decision_timeout"),
     drainTimeoutUs: read("drain_timeout"),
     keysMax: read("keys_max"),
+    workers: read("workers"),
     logLevel: read("log_level"),
   };
   const config = complete({ fleet, listen, membership, headers, ...plain });

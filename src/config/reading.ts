@@ -26,11 +26,18 @@ export interface ConfigOrigin {
   readonly hostname: string;
 }
 
+/** What was read, as texts: another process makes the same configuration of it. */
+export interface ReadTexts {
+  readonly file: ReadFile;
+  readonly domainFiles: readonly DomainFile[];
+}
+
 export interface Reading {
   /** Equal for equal bytes, SHA-256, hex. */
   readonly fingerprint: string;
   /** Folders whose entries decide what is read; all of them exist. */
   readonly folders: readonly string[];
+  readonly texts: ReadTexts;
   /** Validates what was read; the same result at every call. */
   load(): Loaded;
 }
@@ -52,18 +59,25 @@ export class ConfigReader {
     const file = await readConfigFile(path);
     const patterns = file.text === undefined ? [] : this.patternsOf(file.text);
     const domainFiles = await readDomainFiles(path, patterns);
+    return this.readingOf({ file, domainFiles }, await watchable(path, patterns, domainFiles));
+  }
+
+  /** The reading of what this or another process has read; there is nothing to watch about it. */
+  readingOf(texts: ReadTexts, folders: readonly string[] = []): Reading {
+    const { file, domainFiles } = texts;
     let loaded: Loaded | undefined;
     return {
       fingerprint: fingerprintOf(file, domainFiles),
-      folders: await watchable(path, patterns, domainFiles),
+      folders,
+      texts,
       load: () => {
-        loaded ??= this.load(file, domainFiles);
+        loaded ??= this.load(texts);
         return loaded;
       },
     };
   }
 
-  private load(file: ReadFile, domainFiles: readonly DomainFile[]): Loaded {
+  private load({ file, domainFiles }: ReadTexts): Loaded {
     if (file.text === undefined) return { problems: [file.problem] };
     return loadConfig({ ...this.origin, file: { path: this.path, text: file.text }, domainFiles });
   }

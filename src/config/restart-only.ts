@@ -19,6 +19,7 @@ const RESTART_ONLY: readonly (readonly [string, (config: Config) => unknown])[] 
   ["membership", ({ membership }) => membership],
   ["decision_timeout", ({ decisionTimeoutUs }) => decisionTimeoutUs],
   ["keys_max", ({ keysMax }) => keysMax],
+  ["workers", ({ workers }) => workers],
 ];
 
 export interface Applicable {
@@ -33,8 +34,8 @@ export function applicable(running: Config, next: Config): Applicable {
   const needsRestart = RESTART_ONLY.flatMap(([field, part]) =>
     isDeepStrictEqual(part(running), part(next)) ? [] : [field],
   );
-  const { fleet, podId, listen, redis, membership, decisionTimeoutUs, keysMax } = running;
-  const kept = { fleet, podId, listen, redis, membership, decisionTimeoutUs, keysMax };
+  const { fleet, podId, listen, redis, membership, decisionTimeoutUs, keysMax, workers } = running;
+  const kept = { fleet, podId, listen, redis, membership, decisionTimeoutUs, keysMax, workers };
   const config = { ...next, ...kept };
   return { config: { ...config, hash: hashConfig(config) }, needsRestart };
 }

@@ -31,6 +31,8 @@ const MINUTE = 60 * US_PER_SECOND;
 /** Most limits of one file: each has its own metrics, and a page of metrics must stay small. */
 export const LIMITS_MAX = 1_000;
 const KEYS_MAX_MAX = 10_000_000;
+/** A fleet's accuracy falls with its members, and no node has a use for more processes. */
+const WORKERS_MAX = 64;
 
 const fleetName = /^[a-z0-9-]{1,63}$/;
 const http = map("Where the HTTP decision API listens.", {
@@ -144,6 +146,13 @@ export const sections: { readonly [K in keyof FileShape]-?: z.ZodType<FileShape[
   keys_max: wholeNumberField(1, KEYS_MAX_MAX)
     .prefault(100_000)
     .meta({ description: "Most keys that a pod tracks at once; the longest idle give way." }),
+  workers: wholeNumberField(1, WORKERS_MAX)
+    .prefault(1)
+    .meta({
+      description:
+        "Processes that share the listeners and take part in the fleet like so many pods; the " +
+        "same number in all pods of the fleet.",
+    }),
   log_level: choiceField(["error", "warn", "info", "debug", "trace"])
     .prefault("info")
     .meta({ description: "Least severity of log lines." }),

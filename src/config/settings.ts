@@ -133,6 +133,12 @@ export const SETTINGS: readonly Setting[] = [
   },
   { flag: "keys-max", path: ["keys_max"], kind: "number", help: "most keys tracked at once" },
   {
+    flag: "workers",
+    path: ["workers"],
+    kind: "number",
+    help: "processes that share the listeners, each a member of the fleet",
+  },
+  {
     flag: "log-level",
     path: ["log_level"],
     kind: "text",

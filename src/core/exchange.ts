@@ -108,6 +108,11 @@ export interface Batch {
   readonly entries: Float64Array;
 }
 
+/** What goes to a store as the store sees it: it knows limits by their names. */
+export type ByName<T extends { readonly limits: readonly Limit[] }> = Omit<T, "limits"> & {
+  readonly limits: readonly Pick<Limit, "name">[];
+};
+
 export interface BatchReply {
   /** The store's corrected time when the batch was applied, us. */
   readonly nowUs: InstantUs;

@@ -8,6 +8,9 @@
  * broken link, so the largest count of the last `HOLD_US` holds. For heartbeats that is connected
  * time: an outage does not age them. For the fallback the largest count of ten minutes holds,
  * because a pod that cannot reach the store may not learn that the fleet has grown.
+ *
+ * A pod may run several members of the fleet. Heartbeats count members; what counts pods (a
+ * listing, and what is assumed before anything was counted) is multiplied.
  */
 import { RecentMost } from "./recent-most.ts";
 import type { Listing } from "./tally.ts";
@@ -24,6 +27,7 @@ const RECONNECT_GRACE_US: DurationUs = 2_500_000;
 const HOLD_MAX = 0.95;
 
 export class FleetSize {
+  readonly #perPod: number;
   /** By heartbeats; instants are connected time. */
   readonly #heard = new RecentMost(HOLD_US);
   readonly #listed = new RecentMost(HOLD_US);
@@ -40,6 +44,11 @@ export class FleetSize {
   #silent = 0;
   /** When the store answered again after failures. */
   #reconnectedAt: InstantUs = Number.NEGATIVE_INFINITY;
+
+  /** @param perPod - Members of the fleet in each of its pods. */
+  constructor(perPod = 1) {
+    this.#perPod = perPod;
+  }
 
   get joined(): boolean {
     return this.#heard.last !== undefined;
@@ -94,7 +103,7 @@ export class FleetSize {
   listed(now: InstantUs, pods: number | undefined): void {
     this.#listingHolds = pods !== undefined;
     if (pods === undefined) return;
-    const count = Math.max(0, Math.floor(pods));
+    const count = Math.max(0, Math.floor(pods)) * this.#perPod;
     this.#listed.changed(now, count);
     this.#notePeak(now, Math.max(count, this.#heard.last ?? 0));
   }
@@ -102,15 +111,20 @@ export class FleetSize {
   /** What the listing told last; undefined when none has told anything. */
   get listing(): Listing | undefined {
     const pods = this.#listed.last;
-    return pods === undefined ? undefined : { pods, isCurrent: this.#listingHolds };
+    if (pods === undefined) return undefined;
+    return { pods: pods / this.#perPod, isCurrent: this.#listingHolds };
   }
 
-  /** Live pods for shares, at least 1. @param assumed - What to assume before the first count. */
+  /**
+   * Live members for shares, at least 1.
+   *
+   * @param assumed - Pods to assume before the first count.
+   */
   pods(assumed: number): number {
-    return Math.max(this.#heard.most ?? assumed, this.#listed.most ?? 0);
+    return Math.max(this.#heard.most ?? assumed * this.#perPod, this.#listed.most ?? 0);
   }
 
-  /** Pods for the fallback, at least 1. @param assumed - What to assume before the first count. */
+  /** Members for the fallback, at least 1. @param assumed - As for `pods`. */
   podsWhenIsolated(assumed: number): number {
     if (!this.joined) return this.pods(assumed);
     return this.#peaks.reduce((most, pods) => Math.max(most, pods), this.pods(assumed));

@@ -55,13 +55,15 @@ export interface PodLimiterOptions {
   readonly keysMax: number;
   /** Tells this pod from others where phases must differ; any string. */
   readonly podId: string;
+  /** Engines in each pod of the fleet, every one a member of it; 1 when left out. */
+  readonly membersPerPod?: number;
 }
 
 export class PodLimiter {
   readonly #options: PodLimiterOptions;
   readonly #table: BucketTable;
   readonly #books = new Books();
-  readonly #fleet = new FleetSize();
+  readonly #fleet: FleetSize;
   readonly #held = new HeldChecks();
   readonly #lanes: readonly Lane[];
   readonly #health: StoreHealth;
@@ -75,16 +77,16 @@ export class PodLimiter {
 
   constructor(options: PodLimiterOptions, now: InstantUs) {
     this.#options = options;
-    const { sole, podId, commandTimeoutUs } = options;
+    const { sole, podId, commandTimeoutUs, decisionTimeoutUs, membersPerPod = 1 } = options;
     const table = new BucketTable(sole ? EXACT_ROW : HYBRID_ROW, options.keysMax);
     const hybrid = new HybridBuckets(table);
     const fallback = new FallbackBuckets(table);
     const lanes = Array.from({ length: options.lanes }, (_, index) => new Lane(index));
-    const fleet = this.#fleet;
+    const fleet = new FleetSize(membersPerPod);
+    this.#fleet = fleet;
     const held = this.#held;
     const health = new StoreHealth(lanes, fleet, commandTimeoutUs);
     const schedule = new RowSchedule(table, hybrid, held, lanes);
-    const { decisionTimeoutUs } = options;
     const timeouts = { commandTimeoutUs, decisionTimeoutUs };
     const pods = (): number => fleet.pods(this.#books.assumedPods);
     const hold = (at: InstantUs): number => fleet.hold(at, this.#books.margin);
@@ -105,7 +107,7 @@ export class PodLimiter {
     this.#desk = new DecisionDesk({ ...parts, ...timeouts, sole, books, accounts, verdicts });
     this.#housekeeping = new Housekeeping({ ...parts, sole, fleet }, now);
     // Until the fleet is counted, limits are kept as a fleet of the assumed size would keep them.
-    const assumed = options.limits.map(({ fallback: { maxPods } }) => maxPods);
+    const assumed = options.limits.map(({ fallback: { maxPods } }) => membersPerPod * maxPods);
     this.#band = bandOf(Math.max(1, ...assumed));
     this.configChanged(now, options.limits);
   }

@@ -11,6 +11,7 @@ import { type DescriptorFigures, registerDescriptors } from "./descriptor-metric
 import { DurationCounts } from "./duration-counts.ts";
 import { durationHistogram } from "./duration-histogram.ts";
 import { openMetricsTwin, prefersOpenMetrics } from "./exposition.ts";
+import type { ProcessMetrics } from "./pooled-processes.ts";
 import { registerProcessMetrics } from "./process-metrics.ts";
 import { counter, gauge, type Reading } from "./scraped-metric.ts";
 
@@ -34,6 +35,16 @@ export interface ConfigFigures {
   readonly hash: string;
 }
 
+/** The processes of a sidecar that has several. */
+export interface WorkerFigures {
+  /** As configured. */
+  readonly workers: number;
+  /** Those that answer checks now. */
+  readonly up: number;
+  /** Since the start, those that were replaced. */
+  readonly restarts: number;
+}
+
 /** What the daemon lets the metrics see. */
 export interface MetricsView {
   /** Asked once per scrape. */
@@ -46,6 +57,10 @@ export interface MetricsView {
   readonly decisionDurations: Readonly<Record<Transport, DurationCounts>>;
   readonly reconcileDurations: DurationCounts;
   readonly version: string;
+  /** Left out where one process does everything. */
+  readonly workers?: (() => WorkerFigures) | undefined;
+  /** Metrics of further processes that are the same sidecar; none when left out. */
+  readonly processes?: (() => readonly ProcessMetrics[]) | undefined;
 }
 
 export interface Metrics {
@@ -58,7 +73,7 @@ export function createMetrics(view: MetricsView): Metrics {
   let figures: Figures | undefined;
   const current = (): Figures => figures ?? view.figures();
 
-  registerProcessMetrics(registry);
+  registerProcessMetrics(registry, view.processes);
   registerLimits(registry, () => current().limits);
   registerDurations(registry, view);
   counter(registry, "forward_unmatched_total", {
@@ -68,6 +83,7 @@ export function createMetrics(view: MetricsView): Metrics {
   registerDescriptors(registry, () => view.descriptors());
   registerFleet(registry, current);
   registerConfig(registry, view);
+  if (view.workers !== undefined) registerWorkers(registry, view.workers);
   const openMetrics = openMetricsTwin(registry);
   return {
     render: (accept) => {
@@ -236,5 +252,16 @@ function registerConfig(registry: Registry, view: MetricsView): void {
     help: "The running version.",
     labels: ["version", "node"],
     read: () => [[{ version: view.version, node: process.version }, 1]],
+  });
+}
+
+function registerWorkers(registry: Registry, figures: () => WorkerFigures): void {
+  gauge(registry, "workers_up", {
+    help: "Worker processes that answer checks.",
+    read: () => [[{}, figures().up]],
+  });
+  counter(registry, "worker_restarts_total", {
+    help: "Worker processes that died or hung and were replaced.",
+    read: () => [[{}, figures().restarts]],
   });
 }

@@ -2,7 +2,7 @@
  * The shared store as the rest of the program sees it: Redis with our scripts, or the embedded
  * one.
  */
-import type { Batch, BatchReply, Roster } from "../core/exchange.ts";
+import type { Batch, BatchReply, ByName, Roster } from "../core/exchange.ts";
 import type { StoreCall, StoreCallReply } from "../core/store-call.ts";
 import type { DurationUs } from "../core/units.ts";
 
@@ -55,4 +55,10 @@ export interface Coordinator {
   leave(): Promise<void>;
   /** Ends connections; pending calls fail. Safe to call twice. */
   close(): Promise<void>;
+}
+
+/** A coordinator that looks at the names of limits only, so that another process can ask it. */
+export interface NamedCoordinator extends Coordinator {
+  exchange(batch: ByName<Batch>): Promise<BatchReply>;
+  call(call: ByName<StoreCall>): Promise<StoreCallReply>;
 }

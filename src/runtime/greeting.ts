@@ -4,6 +4,8 @@ export interface Greeting {
   readonly version: string;
   readonly fleet: string;
   readonly store: "embedded" | "redis";
+  /** Processes that decide; 1 when left out. */
+  readonly workers?: number;
   readonly limitNames: readonly string[];
   /** `host:port`, undefined when not there. */
   readonly httpTcp?: string;
@@ -23,7 +25,9 @@ export function greetingLines(greeting: Greeting): string {
   const { version, fleet, store, limitNames, httpTcp, httpSocket, ops } = greeting;
   const { grpcTcp, grpcSocket, respTcp, respSocket } = greeting;
   const limits = limitNames.length === 1 ? "1 limit" : `${limitNames.length} limits`;
-  const lines = [`aliquot ${version}: fleet ${fleet}, ${store} store, ${limits}`];
+  const { workers = 1 } = greeting;
+  const several = workers > 1 ? `, ${workers} workers` : "";
+  const lines = [`aliquot ${version}: fleet ${fleet}, ${store} store, ${limits}${several}`];
   if (httpTcp !== undefined) lines.push(`  checks on  http://${httpTcp}`);
   if (httpSocket !== undefined) lines.push(`  checks on  ${httpSocket} (HTTP on a Unix socket)`);
   if (grpcSocket !== undefined) lines.push(`  Envoy on   ${grpcSocket} (gRPC on a Unix socket)`);

@@ -45,6 +45,8 @@ export interface DoorsListen {
   readonly resp: DoorAddresses;
   /** Permission bits of the sockets. */
   readonly socketMode: number;
+  /** By path: the names under which another process binds and claims the sockets for this one. */
+  readonly boundAs?: ReadonlyMap<string, string> | undefined;
 }
 
 /** Where the doors are open; undefined where there is none. */
@@ -72,9 +74,11 @@ export class FrontDoors {
   }
 
   /** @throws {ListenError} When one cannot be opened; the others stay open until `stop`. */
-  async open({ http, grpc, resp, socketMode: mode }: DoorsListen): Promise<void> {
+  async open({ http, grpc, resp, socketMode: mode, boundAs }: DoorsListen): Promise<void> {
     const { addresses } = this;
-    const unix = (path: string): ListenAddress => ({ kind: "unix", path, mode });
+    const unix = (path: string): ListenAddress => {
+      return { kind: "unix", path, mode, boundAs: boundAs?.get(path) };
+    };
     if (http.socket !== undefined) {
       addresses.httpSocket = await this.#openHttp("uds", unix(http.socket));
     }

@@ -16,7 +16,16 @@ import { WholeRequest } from "./whole-request.ts";
 
 export type ListenAddress =
   | { readonly kind: "tcp"; readonly host: string; readonly port: number }
-  | { readonly kind: "unix"; readonly path: string; readonly mode: number };
+  | {
+      readonly kind: "unix";
+      readonly path: string;
+      readonly mode: number;
+      /**
+       * The name under which another process binds the socket for this one; that process claims
+       * the path. Undefined: this one does.
+       */
+      readonly boundAs?: string | undefined;
+    };
 
 /** What bounds a listener. All times in ms. */
 export interface ListenerBounds {
@@ -138,7 +147,12 @@ export async function bindServer(
   address: ListenAddress,
 ): Promise<SocketClaim | undefined> {
   if (address.kind === "unix") {
+    const { boundAs } = address;
     try {
+      if (boundAs !== undefined) {
+        await bind(server, { path: boundAs, backlog: BACKLOG_MAX });
+        return undefined;
+      }
       return await claimUnixSocket(address.path, address.mode, (path) =>
         bind(server, { path, backlog: BACKLOG_MAX }),
       );

@@ -29,6 +29,13 @@ export interface SocketClaim {
    * closes: until then the inode cannot be given to another file.
    */
   release(): void;
+  /**
+   * Puts a socket in its place that was bound anew under the temporary name; nothing happens when
+   * there is none.
+   *
+   * @throws {ListenError} When another process has taken the path meanwhile.
+   */
+  renew(): void;
 }
 
 /**
@@ -47,6 +54,26 @@ export async function claimUnixSocket(
   createParent(path);
   const stale = await findStaleSocket(path);
   const temporaryPath = await bindBeside(path, bind);
+  let bound = putInPlace(temporaryPath, { path, mode, stale });
+  return {
+    path,
+    release: () => removeIfSame(path, bound),
+    renew: () => {
+      if (statOf(temporaryPath) === undefined) return;
+      bound = putInPlace(temporaryPath, { path, mode, stale: bound });
+    },
+  };
+}
+
+interface Place {
+  readonly path: string;
+  readonly mode: number;
+  /** What may be replaced. */
+  readonly stale: Stats | undefined;
+}
+
+/** Gives the socket its mode and its name, and returns what now stands there. */
+function putInPlace(temporaryPath: string, { path, mode, stale }: Place): Stats {
   try {
     chmodSync(temporaryPath, mode);
     const bound = lstatSync(temporaryPath);
@@ -56,7 +83,7 @@ export async function claimUnixSocket(
       throw new ListenError(`another process has just taken the socket ${path}`);
     }
     renameSync(temporaryPath, path);
-    return { path, release: () => removeIfSame(path, bound) };
+    return bound;
   } catch (error) {
     removeQuietly(temporaryPath);
     throw asListenError(error, path);

@@ -2,7 +2,7 @@
  * What a call must look like before a store takes it: a script that fails half way is not undone,
  * so nothing that could make it fail may get that far.
  */
-import { groupOfKey } from "../core/exchange.ts";
+import { type ByName, groupOfKey } from "../core/exchange.ts";
 import {
   CALL_ENTRIES_MAX,
   LEASE,
@@ -33,7 +33,7 @@ const WHOLE_LEASE = [LEASE.need, LEASE.unit, LEASE.want];
  * @param lanes - Lanes of the store.
  * @throws {RangeError} For a call that the engine should never have made.
  */
-export function partsOfCall(call: StoreCall, lanes: number): readonly CallPart[] {
+export function partsOfCall(call: ByName<StoreCall>, lanes: number): readonly CallPart[] {
   const { kind, keys, limits, entries, hold } = call;
   if (keys.length > CALL_ENTRIES_MAX) throw new RangeError(`a call of ${keys.length} entries`);
   if (limits.length !== keys.length) {
@@ -55,7 +55,7 @@ export function partsOfCall(call: StoreCall, lanes: number): readonly CallPart[]
   return parts;
 }
 
-function requireKeys({ keys, limits, lane }: StoreCall, lanes: number): void {
+function requireKeys({ keys, limits, lane }: ByName<StoreCall>, lanes: number): void {
   const names = new Set<string>();
   for (const [i, key] of keys.entries()) {
     const group = groupOfKey(key);

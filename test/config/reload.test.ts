@@ -26,7 +26,8 @@ function running(text: string) {
     },
   });
   const change = (loaded: ReturnType<Reading["load"]>): void => {
-    live.changed({ fingerprint: "", folders: [], load: () => loaded });
+    const texts = { file: { text: "" }, domainFiles: [] };
+    live.changed({ fingerprint: "", folders: [], texts, load: () => loaded });
   };
   return {
     live,

@@ -10,6 +10,7 @@ import { groupOfKey } from "../../src/core/exchange.ts";
 import type { Limit } from "../../src/core/limit.ts";
 import type { StoreCall, StoreCallReply } from "../../src/core/store-call.ts";
 import type { Coordinator } from "../../src/ports/coordinator.ts";
+import { createEmbeddedCoordinator } from "../../src/store/embedded/embedded-coordinator.ts";
 import { EmbeddedStore } from "../../src/store/embedded/embedded-store.ts";
 import { LANE_FIELDS } from "../../src/store/embedded/lane-record.ts";
 import { KeyNames } from "../../src/store/redis/keys.ts";
@@ -18,7 +19,6 @@ import type { RedisServer } from "../support/redis-server.ts";
 import type { CallBody } from "./asking.ts";
 import { accessTo, connected } from "./connected.ts";
 import { type Damage, numbersOf } from "./damage.ts";
-import { createEmbeddedCoordinator } from "./embedded-coordinator.ts";
 import { batchOf, type EntryFields, type Item, ManualClock, MS, SECOND } from "./pod.ts";
 
 export const LANES = 4;

@@ -2,9 +2,9 @@ import { describe, expect, it } from "vitest";
 import type { Limit } from "../../src/core/limit.ts";
 import { CoordinatorError } from "../../src/ports/coordinator.ts";
 import { expn } from "../../src/store/embedded/arithmetic.ts";
+import { createEmbeddedCoordinator } from "../../src/store/embedded/embedded-coordinator.ts";
 import { EmbeddedStore } from "../../src/store/embedded/embedded-store.ts";
 import { LaneEar } from "../../src/store/lane-ear.ts";
-import { createEmbeddedCoordinator } from "./embedded-coordinator.ts";
 import { batchOf, limitOf, ManualClock, MS, replyOf, SECOND } from "./pod.ts";
 
 const LIMIT: Limit = limitOf({ name: "api" });
@@ -47,6 +47,15 @@ describe("the embedded store", () => {
     const reply = store.reconcile(later, "p/a1", spend(2, 0, "k", { epoch }));
     expect(reply.epoch).not.toBe(epoch);
     expect(replyOf(reply).level).toBe(10);
+  });
+
+  it("holds a bounded number of keys, and forgets those that are full again soonest", () => {
+    const store = new EmbeddedStore({ keysMax: 50 });
+    store.reconcile(START, "p/a1", spend(1, 100, "busy"));
+    for (let i = 0; i < 500; i += 1) store.reconcile(START, "p/a1", spend(i + 2, 1, `key-${i}`));
+    expect(store.size.keys).toBe(50);
+    expect(store.keyValue("api", "busy")).toBeDefined();
+    expect(store.keyValue("api", "key-499")).toBeDefined();
   });
 
   it("drops what says nothing any more, a little with each batch", () => {

@@ -8,6 +8,7 @@
 import {
   type Batch,
   type BatchReply,
+  type ByName,
   ENTRY_FIELDS,
   groupOfKey,
   REPLY_FIELDS,
@@ -33,6 +34,8 @@ const SWEEP_PER_ENTRY = 2;
 export interface EmbeddedStoreOptions {
   /** Batch sequences; 1 unless a cluster is simulated. */
   readonly lanes?: number;
+  /** Most keys held; beyond it those that are full again soonest are forgotten. None by default. */
+  readonly keysMax?: number;
   /** Steps of the server's clock below this pass for delay. */
   readonly clockToleranceUs?: DurationUs;
 }
@@ -52,6 +55,7 @@ export interface HeartbeatReply extends Roster {
 export class EmbeddedStore {
   readonly lanes: number;
   readonly clockToleranceUs: DurationUs;
+  private readonly keysPerLaneMax: number;
   /**
    * Names the server process, as Redis's run id does; 0 for not known. A failover changes it, which
    * is how strict limits learn that something may be missing.
@@ -64,6 +68,7 @@ export class EmbeddedStore {
   constructor(options: EmbeddedStoreOptions = {}) {
     this.lanes = options.lanes ?? 1;
     this.clockToleranceUs = options.clockToleranceUs ?? 100 * US_PER_MS;
+    this.keysPerLaneMax = Math.ceil((options.keysMax ?? Number.POSITIVE_INFINITY) / this.lanes);
     this.held = emptyLanes(this.lanes);
   }
 
@@ -73,7 +78,7 @@ export class EmbeddedStore {
    * @param rawUs - The server's own clock, whole us, above 0.
    * @param podRecordId - Tells sequences apart: pod and incarnation.
    */
-  reconcile(rawUs: InstantUs, podRecordId: string, batch: Batch): BatchReply {
+  reconcile(rawUs: InstantUs, podRecordId: string, batch: ByName<Batch>): BatchReply {
     const lane = this.lane(batch.lane);
     const record = this.openLane(lane, rawUs, batch);
     const now = record.last;
@@ -104,7 +109,7 @@ export class EmbeddedStore {
    * @param rawUs - The server's own clock, whole us, above 0.
    * @throws {RangeError} For a call that the engine should never have made.
    */
-  call(rawUs: InstantUs, call: StoreCall): StoreCallReply {
+  call(rawUs: InstantUs, call: ByName<StoreCall>): StoreCallReply {
     const parts = partsOfCall(call, this.lanes);
     const lane = this.lane(call.lane);
     const record = this.openLane(lane, rawUs, call);
@@ -211,6 +216,7 @@ export class EmbeddedStore {
     this.state.write(kept.numbers);
     kept.expiresAt = now + this.state.expiryUs(limit);
     lane.keys.set(name, kept);
+    lane.makeRoom(this.keysPerLaneMax, name);
     return damaged;
   }
 

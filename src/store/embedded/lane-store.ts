@@ -8,6 +8,9 @@ export interface Kept {
   expiresAt: InstantUs;
 }
 
+/** Keys among which the one is chosen that makes room for another. */
+const CANDIDATES = 8;
+
 export class LaneStore {
   record: LaneRecord | undefined;
   /** The record was overwritten with what cannot be one. */
@@ -45,6 +48,30 @@ export class LaneStore {
       if (this.keys.get(name) === kept) this.keys.delete(name);
       else if (this.batches.get(name) === kept) this.batches.delete(name);
     }
+  }
+
+  /**
+   * Forgets a key when there are more than `most`: of a few, the one that is full again soonest.
+   *
+   * @param spared - The key that has just been written.
+   */
+  makeRoom(most: number, spared: string): void {
+    if (this.keys.size <= most) return;
+    let soonest: string | undefined;
+    let expiresAt = Number.POSITIVE_INFINITY;
+    for (let i = 0; i < CANDIDATES; i += 1) {
+      let next = this.walk.next();
+      if (next.done) {
+        this.walk = this.everything();
+        next = this.walk.next();
+      }
+      if (next.done) return;
+      const [name, kept] = next.value;
+      if (name === spared || kept.expiresAt >= expiresAt || !this.keys.has(name)) continue;
+      soonest = name;
+      expiresAt = kept.expiresAt;
+    }
+    if (soonest !== undefined) this.keys.delete(soonest);
   }
 
   private *everything(): Generator<[string, Kept], undefined> {

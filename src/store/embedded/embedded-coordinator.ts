@@ -1,18 +1,18 @@
 /**
- * The embedded store as a coordinator: for a pod without Redis, and the other side of the test that
- * compares both stores.
+ * The embedded store as a coordinator: for the workers of a pod without Redis, and the other side
+ * of the test that compares both stores.
  */
-import type { Batch, BatchReply, Roster } from "../../src/core/exchange.ts";
-import type { StoreCall, StoreCallReply } from "../../src/core/store-call.ts";
-import type { InstantUs } from "../../src/core/units.ts";
-import type { Clock } from "../../src/ports/clock.ts";
+import type { Batch, BatchReply, ByName, Roster } from "../../core/exchange.ts";
+import type { StoreCall, StoreCallReply } from "../../core/store-call.ts";
+import type { InstantUs } from "../../core/units.ts";
+import type { Clock } from "../../ports/clock.ts";
 import {
-  type Coordinator,
   CoordinatorError,
   type HeartbeatTerms,
-} from "../../src/ports/coordinator.ts";
-import type { EmbeddedStore } from "../../src/store/embedded/embedded-store.ts";
-import { LaneEar } from "../../src/store/lane-ear.ts";
+  type NamedCoordinator,
+} from "../../ports/coordinator.ts";
+import { LaneEar } from "../lane-ear.ts";
+import type { EmbeddedStore } from "./embedded-store.ts";
 
 /**
  * @param store - Shared by the coordinators of all pods of a fleet in this process.
@@ -25,7 +25,7 @@ export function createEmbeddedCoordinator(
   incarnation: string,
   clock: Clock,
   storeTime?: () => InstantUs,
-): Coordinator {
+): NamedCoordinator {
   const member = `${podId}/${incarnation}`;
   const serverTime = storeTime ?? (() => Math.floor(clock.monotonicUs()) + 1);
   const ear = new LaneEar();
@@ -35,14 +35,14 @@ export function createEmbeddedCoordinator(
   };
   return {
     lanes: store.lanes,
-    async exchange(batch: Batch): Promise<BatchReply> {
+    async exchange(batch: ByName<Batch>): Promise<BatchReply> {
       requireOpen();
       const sentAt = clock.monotonicUs();
       const reply = store.reconcile(serverTime(), member, batch);
       if (batch.lane === 0) ear.heard(reply.epoch, reply.nowUs, sentAt);
       return reply;
     },
-    async call(call: StoreCall): Promise<StoreCallReply> {
+    async call(call: ByName<StoreCall>): Promise<StoreCallReply> {
       requireOpen();
       const sentAt = clock.monotonicUs();
       const reply = store.call(serverTime(), call);
