@@ -19,9 +19,9 @@ ARGV[2]   per entry 17 doubles: refill, period, tick us, burst, max debt, interv
 All doubles are little-endian and finite, tokens are whole, no key comes twice; the caller checks
 that.
 
-Returns   2 doubles: corrected time us, epoch; then per entry 6 doubles: granted, lease slot of the
+Returns   2 doubles: corrected time us, epoch; then per entry 7 doubles: granted, lease slot of the
           grant, level less the stock of hybrid pods, active pods, own demand, time to ask again us
-          or 0
+          or 0, damaged 0|1
 Errors    none of its own, and none after the first write. A value that cannot be read is replaced.
 
 A lease slot is known by its number; it ends at number times slot length. Tokens in leases are out
@@ -35,7 +35,7 @@ twice. A report for a slot that has ended changes nothing, for its tokens are in
 -- @include lib/store-call.lua
 
 local ENTRY_FORMAT = "<ddddddddddddddddd"
-local REPLY_FORMAT = "<dddddd"
+local REPLY_FORMAT = "<ddddddd"
 local SLOTS = { "o0", "o1", "o2" }
 
 local given, epoch, heard_at, heard_ago, tolerance, run, hold = struct_unpack("<ddddddd", ARGV[1])
@@ -55,7 +55,7 @@ for i = 2, #KEYS do
     struct_unpack(ENTRY_FORMAT, ARGV[2], position)
   set_limit(refill, period, tick, burst, max_debt, interval, lost, hold)
   local s = state
-  open_key(values[i], odd[i], now, lane)
+  local damaged = open_key(values[i], odd[i], now, lane)
   advance_key(now)
   local slot_now = floor(s.t / limit.lease_slot)
 
@@ -104,6 +104,6 @@ for i = 2, #KEYS do
   end
   save_key(KEYS[i])
   out[i] =
-    struct_pack(REPLY_FORMAT, granted, slot_now + 3, room / period, active, own, retry_at)
+    struct_pack(REPLY_FORMAT, granted, slot_now + 3, room / period, active, own, retry_at, damaged)
 end
 return table.concat(out)

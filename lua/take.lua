@@ -18,9 +18,9 @@ ARGV[2]   per entry 11 doubles: refill, period, tick us, burst, max debt, interv
 All doubles are little-endian, finite and not negative but for the time; costs and counts are whole;
 no key comes twice; the caller checks that.
 
-Returns   2 doubles: corrected time us, epoch; then per entry 3 doubles: level less the stock of
-          hybrid pods, smallest cost denied or 0, time to ask for it again us or 0; and per run how
-          many were admitted
+Returns   2 doubles: corrected time us, epoch; then per entry 4 doubles: level less the stock of
+          hybrid pods, smallest cost denied or 0, time to ask for it again us or 0, damaged 0|1; and
+          per run how many were admitted
 Errors    none of its own, and none after the first write. A value that cannot be read is replaced.
 
 Tokens are given back only while they are young: the bucket may have been full in between, and what
@@ -50,7 +50,7 @@ for i = 2, #KEYS do
     struct_unpack(ENTRY_FORMAT, ARGV[2], position)
   set_limit(refill, period, tick, burst, max_debt, interval, lost, hold)
   local s = state
-  open_key(values[i], odd[i], now, lane)
+  local damaged = open_key(values[i], odd[i], now, lane)
   advance_key(now)
 
   local age = now - taken_at
@@ -78,6 +78,6 @@ for i = 2, #KEYS do
   local retry_at = 0
   if denied > 0 then retry_at = give_ticket(now, denied * period - room, ticket_spread()) end
   save_key(KEYS[i])
-  out[head] = struct_pack("<ddd", room / period, denied, retry_at)
+  out[head] = struct_pack("<dddd", room / period, denied, retry_at, damaged)
 end
 return table.concat(out)

@@ -7,7 +7,13 @@ import type { Lane } from "./lane.ts";
 import type { LeaseAccount } from "./lease-account.ts";
 import type { Limit } from "./limit.ts";
 import type { RowSchedule } from "./row-schedule.ts";
-import { LEASE_REPLY_FIELDS, type StoreCallReply, TAKE_REPLY_FIELDS } from "./store-call.ts";
+import {
+  LEASE_REPLY,
+  LEASE_REPLY_FIELDS,
+  type StoreCallReply,
+  TAKE_REPLY,
+  TAKE_REPLY_FIELDS,
+} from "./store-call.ts";
 import { TakeAccount } from "./take-account.ts";
 import type { InstantUs } from "./units.ts";
 import type { WakeHeap } from "./wake-heap.ts";
@@ -86,6 +92,7 @@ export class CallReplies {
     const { held } = this.#parts;
     const isCurrent = this.#isCurrent(asked);
     const account = isCurrent ? this.#parts.accounts.take(asked.slot) : new TakeAccount();
+    if (isCurrent) this.#tallyDamage(asked, reply.entries[base + TAKE_REPLY.damaged]);
     account.replied(reply.entries, base, { now, sentAt: call.sentAt, storeNow: reply.nowUs });
     let next = 0;
     for (const [run, { count }] of asked.runs.entries()) {
@@ -108,6 +115,10 @@ export class CallReplies {
     }
   }
 
+  #tallyDamage({ slot }: Asked, damaged = 0): void {
+    this.#parts.table.bookOf(slot).tally.damaged += damaged;
+  }
+
   #applyLease(
     asked: Asked,
     call: OpenCall,
@@ -118,6 +129,7 @@ export class CallReplies {
   ): void {
     const account = this.#parts.accounts.leaseIfAny(asked.slot);
     if (account === undefined || !this.#isCurrent(asked)) return;
+    this.#tallyDamage(asked, reply.entries[base + LEASE_REPLY.damaged]);
     const { sentAt } = call;
     const when = { now, sentAt, storeNow: reply.nowUs, isReport: asked.isReport };
     const wakeAt = account.replied(reply.entries, base, when);

@@ -55,8 +55,10 @@ export const TAKE_REPLY = {
   deniedCost: 1,
   /** Store time at which the denied cost may be asked for again, us; 0 when none was denied. */
   retryAt: 2,
+  /** 1 when what was stored could not be read and was replaced, else 0. */
+  damaged: 3,
 } as const;
-export const TAKE_REPLY_FIELDS = 3;
+export const TAKE_REPLY_FIELDS = 4;
 
 /** Further fields of a lease, followed by `reports` triples of slot number, spent and returned. */
 export const LEASE = {
@@ -98,8 +100,10 @@ export const LEASE_REPLY = {
   ownDemand: 4,
   /** Store time at which to ask again, us; 0 for at once. */
   retryAt: 5,
+  /** As in a reply to a take. */
+  damaged: 6,
 } as const;
-export const LEASE_REPLY_FIELDS = 6;
+export const LEASE_REPLY_FIELDS = 7;
 
 /** Most entries of one call: keeps a script call below a millisecond. */
 export const CALL_ENTRIES_MAX = 64;

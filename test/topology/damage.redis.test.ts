@@ -2,6 +2,7 @@ import { Redis } from "ioredis";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type RedisServer, startRedis } from "../support/redis-server.ts";
 import { type Sidecar, startSidecar, stopSidecars } from "../support/sidecar.ts";
+import { until } from "../support/until.ts";
 import { consumedOver, gathered, settled } from "./bookkeeping.ts";
 import { Traffic } from "./traffic.ts";
 
@@ -58,7 +59,7 @@ async function run(
   const ideal = 5 + 5 * (Math.max(forMs, traffic.atMs) / 1_000);
   expect(traffic.allowed).toBeLessThanOrEqual(ideal + 2);
   expect(traffic.allowed).toBeGreaterThan(0.5 * ideal); // a slow answer of the store denies
-  expect(others.allowed).toBeGreaterThan(0.9 * others.answers.length);
+  expect(others.allowed).toBeGreaterThan(0.7 * others.answers.length); // so it does here
   for (const pod of pods) {
     expect(pod.alive).toBe(true);
     expect((pod.output.match(/"level":"(?:warn|error)"/g) ?? []).length).toBeLessThanOrEqual(20);
@@ -77,15 +78,30 @@ describe("O9 what is stored under our names is not ours", () => {
     "%s in place of everything, from the start: the limit holds, and it heals",
     async (kind) => {
       const names = await namesInUse();
+      const startedAtMs = performance.now();
       await admin.flushall();
       for (const name of names) await bad[kind](name);
       const pods = await startPods();
+      const damaged = async (): Promise<number> => {
+        const counts = pods.map((pod) => pod.sum("aliquot_damaged_keys_total"));
+        return (await Promise.all(counts)).reduce((sum, count) => sum + count, 0);
+      };
+      expect(await damaged()).toBe(0);
       await run(pods, 8_000, async (traffic) => {
-        await traffic.during(2_000);
+        // Five reconcile periods, and what a busy machine adds.
+        await until("the damaged key is told of", 1_500, async () => (await damaged()) >= 1);
+        await traffic.during(500);
         for (const name of names.filter((each) => !each.includes(":seq:"))) {
           expect(await admin.type(name)).toBe(name.endsWith(":pods") ? "zset" : "string");
         }
       });
+      // Of the key that is asked for; it was replaced once, and nothing was damaged since.
+      expect(await damaged()).toBe(1);
+      const seconds = (performance.now() - startedAtMs) / 1_000;
+      for (const pod of pods) {
+        const told = pod.output.match(/"level":"(?:warn|error)"/g) ?? [];
+        expect(told.length).toBeLessThanOrEqual(seconds);
+      }
     },
     60_000,
   );

@@ -62,7 +62,7 @@ describe("O6 a primary is demoted behind one address", () => {
       const states = await Promise.all(pods.map((pod) => pod.metric("aliquot_fallback_active")));
       return states.every((state) => state === 0);
     });
-    expect(traffic.atMs - turnedAtMs).toBeLessThan(6_000);
+    expect(traffic.atMs - turnedAtMs).toBeLessThan(5_000);
     await traffic.during(4_000);
     await traffic.stop();
     await settled(pods);

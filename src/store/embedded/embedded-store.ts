@@ -14,7 +14,12 @@ import {
   REPLY_FIELDS,
   type Roster,
 } from "../../core/exchange.ts";
-import type { StoreCall, StoreCallReply } from "../../core/store-call.ts";
+import {
+  LEASE_REPLY,
+  type StoreCall,
+  type StoreCallReply,
+  TAKE_REPLY,
+} from "../../core/store-call.ts";
 import { type DurationUs, type InstantUs, US_PER_MS, US_PER_SECOND } from "../../core/units.ts";
 import type { HeartbeatTerms } from "../../ports/coordinator.ts";
 import { partsOfCall } from "../call-shape.ts";
@@ -114,14 +119,18 @@ export class EmbeddedStore {
     const lane = this.lane(call.lane);
     const record = this.openLane(lane, rawUs, call);
     const now = record.last;
-    const apply = call.kind === "take" ? applyTake : applyLease;
+    const isTake = call.kind === "take";
+    const [apply, { damaged: damagedAt }] = isTake
+      ? ([applyTake, TAKE_REPLY] as const)
+      : ([applyLease, LEASE_REPLY] as const);
     const entries = new Float64Array(parts.at(-1)?.replyEnd ?? 0);
     for (const [i, { at, end, replyAt, replyEnd }] of parts.entries()) {
       const name = keyName(call.limits[i]?.name ?? "", call.keys[i] ?? "");
       const limit = termsOfCall(call.entries, at, call.hold);
       const entry = call.entries.subarray(at, end);
       const reply = entries.subarray(replyAt, replyEnd);
-      this.change(lane, name, record, limit, () => apply(this.state, limit, now, entry, reply));
+      const decide = (): void => apply(this.state, limit, now, entry, reply);
+      reply[damagedAt] = this.change(lane, name, record, limit, decide);
     }
     lane.sweep(now, parts.length * SWEEP_PER_ENTRY);
     return { nowUs: now, epoch: record.epoch, entries };

@@ -89,7 +89,11 @@ function isTakeReply(reply: Float64Array, entry: Float64Array): boolean {
     const count = entry[TAKE_FIELDS + run * RUN_FIELDS + 1] ?? 0;
     if (!isCount(admitted) || admitted > count) return false;
   }
-  return isCount(reply[TAKE_REPLY.deniedCost]) && isCount(reply[TAKE_REPLY.retryAt]);
+  return (
+    isCount(reply[TAKE_REPLY.deniedCost]) &&
+    isCount(reply[TAKE_REPLY.retryAt]) &&
+    isFlag(reply[TAKE_REPLY.damaged])
+  );
 }
 
 function isLeaseReply(reply: Float64Array, entry: Float64Array): boolean {
@@ -99,6 +103,7 @@ function isLeaseReply(reply: Float64Array, entry: Float64Array): boolean {
     granted <= (entry[LEASE.burst] ?? 0) &&
     isCount(reply[LEASE_REPLY.slot]) &&
     isCount(reply[LEASE_REPLY.retryAt]) &&
+    isFlag(reply[LEASE_REPLY.damaged]) &&
     (reply[LEASE_REPLY.activePods] ?? 0) >= 1 &&
     (reply[LEASE_REPLY.ownDemand] ?? -1) >= 0
   );
@@ -163,10 +168,14 @@ function requireEntry(entries: Float64Array, index: number): void {
     field("activePods") >= 0 &&
     field("stockSeconds") > 0 &&
     field("clipped") >= 0 &&
-    (field("damaged") === 0 || field("damaged") === 1);
+    isFlag(field("damaged"));
   if (holds) return;
   const shown = [...entries.subarray(at, at + REPLY_FIELDS)].join(" ");
   throw malformed(`reconcile answered entry ${index} with ${shown}`);
+}
+
+function isFlag(x: number | undefined): boolean {
+  return x === 0 || x === 1;
 }
 
 function isCount(x: number | undefined): x is number {
