@@ -11,6 +11,7 @@ import {
   startSidecar,
   stopSidecars,
 } from "../support/sidecar.ts";
+import { until } from "../support/until.ts";
 
 afterEach(stopSidecars);
 
@@ -64,7 +65,11 @@ describe("a fleet that is asked over RESP", () => {
       await startPod({ redisUrl: redis.url, podId: "a", extra: PATIENT }),
       await startPod({ redisUrl: redis.url, podId: "b", extra: PATIENT }),
     ];
-    for (const { sidecar } of pods) await sidecar.check("wide", "warm");
+    // A pod that thinks it is alone keeps what the other must not give away.
+    await until("both pods are counted by both", 10_000, async () => {
+      const counts = pods.map(({ sidecar }) => sidecar.metric("aliquot_live_pods"));
+      return (await Promise.all(counts)).every((count) => count === 2);
+    });
     const command = ["ALIQUOT.CHECK", "exact", "k"];
     const verdicts = await Promise.all(pods.map(({ client }) => askMany(client, 30, ...command)));
     expect(admitted(verdicts.flat())).toBe(20);
