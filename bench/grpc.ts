@@ -15,6 +15,7 @@ import { RedisServer } from "../fleet/redis-server.ts";
 import { WireWriter } from "../src/server/grpc/wire-writer.ts";
 import { BARE_GRPC_ARGUMENT } from "./bare-grpc.ts";
 import { callOnce } from "./grpc-calls.ts";
+import { type CallTimes, type GrpcSide, SideMeter, timesOf } from "./grpc-figures.ts";
 import { GrpcClient, type GrpcCount, type GrpcOrder } from "./grpc-load.ts";
 import type { HttpSetup } from "./http.ts";
 import { processorUs } from "./processor-time.ts";
@@ -32,31 +33,11 @@ export const REDIS_STATES: readonly RedisState[] = ["up", "hanging", "stopped"];
 /** Calls due a second while their time is measured. */
 export const PACED_PER_SECOND = 2_000;
 
-export interface GrpcSide {
-  /** Answers per second of each round. */
-  readonly perSecond: readonly number[];
-  /** The server's processor time per call, in us, of each round: all its threads. */
-  readonly processorUs: readonly number[];
-  /** Part of a core that the server used. */
-  readonly busy: number;
-}
-
-export interface CallTimes {
-  /** In ms, of each round; a call's time begins when it is due. */
-  readonly p50: readonly number[];
-  readonly p99: readonly number[];
-  /** Over all rounds. */
-  readonly overallP99: number;
-  readonly longest: number;
-  readonly calls: number;
-  readonly failed: number;
-  readonly denied: number;
-}
-
 const SIDECAR = fileURLToPath(new URL("../src/main.js", import.meta.url));
 /** Envoy has one connection for each of its workers. */
 const CONNECTIONS = 2;
 const AT_ONCE = 64;
+const WARM_CALLS = 30_000;
 const KEYS = 1_000;
 const READY_WITHIN_MS = 10_000;
 
@@ -68,20 +49,24 @@ export async function measureGrpcCalls(
   const stage = await Stage.open(setup, store === "redis");
   try {
     const load = { atOnce: AT_ONCE };
-    const sides = [new SideMeter(stage.ours), new SideMeter(stage.bare)] as const;
-    // The first round of each warms it up.
-    for (let round = 0; round <= setup.rounds.count; round += 1) {
-      for (const side of sides) {
-        const before = processorUs(side.server.pid);
+    const [ours, bare] = [new SideMeter(), new SideMeter()];
+    const sides: [Served, SideMeter][] = [
+      [stage.ours, ours],
+      [stage.bare, bare],
+    ];
+    await stage.warmUp("hybrid");
+    for (let round = 0; round < setup.rounds.count; round += 1) {
+      for (const [server, meter] of sides) {
+        const before = processorUs(server.pid);
         const startMs = performance.now();
-        const count = await stage.run(side.server, "hybrid", load);
-        const spentUs = processorUs(side.server.pid) - before;
+        const count = await stage.run(server, "hybrid", load);
+        const spentUs = processorUs(server.pid) - before;
         const notOk = count.failed + count.denied;
         if (notOk > 0) throw new Error(`${notOk} calls were not answered OK`);
-        if (round > 0) side.add(count, spentUs, (performance.now() - startMs) * 1_000);
+        meter.add(count, spentUs, (performance.now() - startMs) * 1_000);
       }
     }
-    return { ours: sides[0].told(), bare: sides[1].told() };
+    return { ours: ours.told(), bare: bare.told() };
   } finally {
     await stage.close();
   }
@@ -101,8 +86,7 @@ export async function measureGrpcTimes(mode: GrpcMode, setup: HttpSetup): Promis
   const stage = await Stage.open(setup, true);
   const load = { perSecond: PACED_PER_SECOND };
   try {
-    await stage.run(stage.ours, mode, load);
-    await stage.run(stage.bare, mode, load);
+    await stage.warmUp(mode);
     const states: StateTimes[] = [];
     for (const state of REDIS_STATES) {
       if (state === "hanging") stage.redis?.pause();
@@ -163,6 +147,15 @@ class Stage {
     }
   }
 
+  /** So many calls to each that their code is compiled, however slow the machine is. */
+  async warmUp(mode: GrpcMode): Promise<void> {
+    for (const server of [this.ours, this.bare]) {
+      for (let calls = 0; calls < WARM_CALLS; ) {
+        calls += (await this.run(server, mode, { atOnce: AT_ONCE })).answers;
+      }
+    }
+  }
+
   run(server: Served, mode: GrpcMode, load: GrpcOrder["load"]): Promise<GrpcCount> {
     const requests = Array.from({ length: KEYS }, (_, index) => requestOf(mode, index));
     const { seconds } = this.#parts.setup.rounds;
@@ -212,47 +205,6 @@ async function untilAnswered(path: string, request: Buffer): Promise<Buffer> {
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
   }
-}
-
-class SideMeter {
-  readonly server: Served;
-  readonly #perSecond: number[] = [];
-  readonly #processorUs: number[] = [];
-  #spentUs = 0;
-  #spanUs = 0;
-
-  constructor(server: Served) {
-    this.server = server;
-  }
-
-  add(count: GrpcCount, spentUs: number, spanUs: number): void {
-    this.#perSecond.push(count.perSecond);
-    this.#processorUs.push(spentUs / count.answers);
-    this.#spentUs += spentUs;
-    this.#spanUs += spanUs;
-  }
-
-  told(): GrpcSide {
-    const busy = this.#spentUs / this.#spanUs;
-    return { perSecond: this.#perSecond, processorUs: this.#processorUs, busy };
-  }
-}
-
-function timesOf(rounds: readonly GrpcCount[]): CallTimes {
-  const all = rounds.flatMap(({ times }) => times).sort((a, b) => a - b);
-  return {
-    p50: rounds.map(({ times }) => partOf(times, 0.5)),
-    p99: rounds.map(({ times }) => partOf(times, 0.99)),
-    overallP99: partOf(all, 0.99),
-    longest: all.at(-1) ?? Number.NaN,
-    calls: all.length,
-    failed: rounds.reduce((sum, { failed }) => sum + failed, 0),
-    denied: rounds.reduce((sum, { denied }) => sum + denied, 0),
-  };
-}
-
-function partOf(sorted: readonly number[], part: number): number {
-  return sorted[Math.ceil(part * sorted.length) - 1] ?? Number.NaN;
 }
 
 /** Limits that are never reached, so that every answer has about the same bytes. */

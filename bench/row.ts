@@ -1,6 +1,7 @@
 /** Rows of the benchmark as they are printed. */
 import type { EngineCase } from "./engine.ts";
-import type { CallTimes, GrpcMode, GrpcSide, GrpcStore, StateTimes } from "./grpc.ts";
+import type { GrpcMode, GrpcStore, StateTimes } from "./grpc.ts";
+import type { CallTimes, GrpcSide } from "./grpc-figures.ts";
 import { BATCH_CHECKS, type HttpCase, type ServerRounds } from "./http.ts";
 import { type Spread, spreadOf } from "./rounds.ts";
 
