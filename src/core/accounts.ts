@@ -14,7 +14,6 @@ import type { FleetSize } from "./fleet-size.ts";
 import type { HeldCheck, HeldChecks } from "./held-checks.ts";
 import { IDLE_US } from "./housekeeping.ts";
 import { coldTokens, type HybridBuckets } from "./hybrid.ts";
-import { LANE } from "./hybrid-row.ts";
 import { limitForKey } from "./limit.ts";
 import type { RowSchedule } from "./row-schedule.ts";
 import { type Footing, isStoreDecided, type Seat } from "./seat.ts";
@@ -62,6 +61,7 @@ export class Accounts {
     seat.leaseSpend = undefined;
     seat.fromStock = 0;
     seat.slot = book.slots.get(check.key) ?? -1;
+    if (seat.slot >= 0) this.#parts.table.wake(seat.slot);
     seat.footing = this.#footing(seat, now);
     const needsRow = check.cost > 0 && check.cost <= seat.limit.burst;
     if (seat.slot >= 0) this.#parts.table.markUsedAgain(seat.slot);
@@ -223,7 +223,7 @@ export class Accounts {
       return;
     }
     const group = groupOfKey(seat.check.key);
-    table.cells[table.at(slot) + LANE] = link.laneOfGroup(group).index;
+    table.lanes[slot] = link.laneOfGroup(group).index;
     const isCrowded = now - this.#crowdedAt < IDLE_US;
     const pods = fleet.pods(limit.fallback.maxPods);
     const hasCold = fleet.joined && !isCrowded && seat.footing === "hybrid";
@@ -238,7 +238,7 @@ export class Accounts {
     const { table, link, sole, calls } = this.#parts;
     const victim = table.victim();
     if (victim === undefined) return false;
-    if (now - (table.cells[table.at(victim) + USED_AT] as number) < IDLE_US) this.#crowdedAt = now;
+    if (now - table.usedAt(victim) < IDLE_US) this.#crowdedAt = now;
     if (!sole) {
       link.orphan(victim, now);
       calls.forget(victim);

@@ -75,6 +75,7 @@ export class BatchCutter {
     i: number,
   ): void {
     const { table, held, fallback } = this.#parts;
+    table.wake(slot);
     const isolatedAt = table.cells[table.at(slot) + ISOLATED_AT] as number;
     const wasIsolated = ((table.flags[slot] as number) & FALLBACK) !== 0;
     if (wasIsolated && lane.recoveredAt > isolatedAt) {

@@ -2,13 +2,16 @@
  * All buckets of a pod: a row of doubles per key, and a map from key to row.
  *
  * Rows lie in one typed array, so that a million keys are no million objects for the garbage
- * collector, and the fields of one key share cache lines. The table never exceeds `keysMax`; beyond
+ * collector, and the fields of one key share cache lines. Hybrid rows are long, and most of them
+ * have nothing going on: those rest (`rested-rows.ts`), and only rows that are awake have cells. The table never exceeds `keysMax`; beyond
  * it, the row that was longest not used is evicted by the clock algorithm (second chance), so that
  * a flood of new keys cannot push out one that is in use.
  */
 import { invariant } from "./invariant.ts";
 import type { Limit } from "./limit.ts";
+import type { RestedRows } from "./rested-rows.ts";
 import type { Tally } from "./tally.ts";
+import { NO_TERM, Terms } from "./terms.ts";
 import type { InstantUs } from "./units.ts";
 
 /** A limit with its live keys. */
@@ -45,30 +48,53 @@ export const ANSWERED = 128;
 export const CALLING = 256;
 
 const PINNED = IN_FLIGHT | HELD | CALLING;
+/** A row that is on some list, or not in the store's hands, is awake. */
+const BUSY = DIRTY | DUE | IN_FLIGHT | HELD | FALLBACK | DENIED | CALLING;
 const ROWS_START = 256;
+const RESTING = -1;
 
 export class BucketTable {
   readonly #rowFields: number;
   readonly #keysMax: number;
+  readonly #rested: RestedRows | undefined;
   readonly #free: number[] = [];
-  readonly #books: (Book | undefined)[] = [];
-  readonly #limits: Limit[] = [];
+  readonly #terms = new Terms();
   readonly #keys: string[] = [];
+  #termIds: Uint32Array;
+  /** Where the cells of a slot are, in rows; a slot that rests has none. */
+  #places: Int32Array;
+  readonly #freePlaces: number[] = [];
+  #placesUsed = 0;
   #allocated: number;
   #rows = 0;
   #hand = 0;
   cells: Float64Array;
   flags: Uint16Array;
+  /** The lane of each slot's key. */
+  lanes: Uint8Array;
   evicted = 0;
 
-  /** @param rowFields - Doubles per row, at least `EXACT_ROW`. */
-  constructor(rowFields: number, keysMax: number) {
+  /**
+   * @param rowFields - Doubles per row, at least `EXACT_ROW`.
+   * @param rested - Where rows rest; without it none does.
+   */
+  constructor(rowFields: number, keysMax: number, rested?: RestedRows) {
     invariant(keysMax >= 1, "a table holds at least one key");
     this.#rowFields = rowFields;
     this.#keysMax = keysMax;
+    this.#rested = rested;
     this.#allocated = Math.min(ROWS_START, keysMax);
     this.cells = new Float64Array(this.#allocated * rowFields);
     this.flags = new Uint16Array(this.#allocated);
+    this.lanes = new Uint8Array(rested === undefined ? 0 : this.#allocated);
+    this.#termIds = new Uint32Array(this.#allocated);
+    this.#places = new Int32Array(rested === undefined ? 0 : this.#allocated);
+    rested?.grow(this.#allocated);
+  }
+
+  /** Where rows rest. Only for a table in which they do. */
+  get rested(): RestedRows {
+    return this.#rested as RestedRows;
   }
 
   get size(): number {
@@ -80,34 +106,75 @@ export class BucketTable {
     return this.#rows;
   }
 
+  /** Rows that have cells. */
+  get awake(): number {
+    return this.#rested === undefined ? this.size : this.#placesUsed - this.#freePlaces.length;
+  }
+
   get isFull(): boolean {
     return this.#free.length === 0 && this.#rows >= this.#keysMax;
   }
 
-  /** Where the row of a slot begins in `cells`. */
+  /** Where the row of a slot begins in `cells`. The row must be awake. */
   at(slot: number): number {
-    return slot * this.#rowFields;
+    if (this.#rested === undefined) return slot * this.#rowFields;
+    const place = this.#places[slot] as number;
+    invariant(place !== RESTING, "a row that rests has no cells");
+    return place * this.#rowFields;
   }
 
   isLive(slot: number): boolean {
-    return this.#books[slot] !== undefined;
+    return this.#termIds[slot] !== NO_TERM;
+  }
+
+  isAwake(slot: number): boolean {
+    return this.#rested === undefined || this.#places[slot] !== RESTING;
   }
 
   bookOf(slot: number): Book {
-    return this.#books[slot] as Book;
+    return this.#terms.bookOf(this.#termIds[slot] as number);
   }
 
   /** The limit in force for the slot's key, its override included. */
   limitOf(slot: number): Limit {
-    return this.#limits[slot] as Limit;
+    return this.#terms.limitOf(this.#termIds[slot] as number);
   }
 
   setLimit(slot: number, limit: Limit): void {
-    this.#limits[slot] = limit;
+    const before = this.#termIds[slot] as number;
+    this.#termIds[slot] = this.#terms.take(this.#terms.bookOf(before), limit);
+    this.#terms.drop(before);
   }
 
   keyOf(slot: number): string {
     return this.#keys[slot] as string;
+  }
+
+  /** When the key was last asked for, whether its row rests or not. */
+  usedAt(slot: number): InstantUs {
+    if (this.isAwake(slot)) return this.cells[this.at(slot) + USED_AT] as number;
+    return this.rested.usedAt(slot);
+  }
+
+  /** Gives the row cells, which may put another array in place of `cells`. */
+  wake(slot: number): void {
+    if (this.isAwake(slot)) return;
+    const place = this.#takePlace();
+    const limit = this.limitOf(slot);
+    this.rested.unpack(slot, this.cells, place * this.#rowFields, limit);
+    this.#places[slot] = place;
+  }
+
+  /** Lets the row rest if nothing goes on in it. */
+  rest(slot: number, now: InstantUs): void {
+    if (this.#rested === undefined || !this.isAwake(slot)) return;
+    const flags = this.flags[slot] as number;
+    if ((flags & BUSY) !== 0 || (flags & ANSWERED) === 0) return;
+    const limit = this.limitOf(slot);
+    if (limit.mode !== "hybrid") return;
+    if (!this.#rested.pack(slot, this.cells, this.at(slot), limit, now)) return;
+    this.#freePlaces.push(this.#places[slot] as number);
+    this.#places[slot] = RESTING;
   }
 
   /**
@@ -121,23 +188,28 @@ export class BucketTable {
   /** Takes a free row, zeroed but for the instant. The table must not be full. */
   add(book: Book, limit: Limit, key: string, now: InstantUs): number {
     const slot = this.#free.pop() ?? this.#grow();
+    if (this.#rested !== undefined) this.#places[slot] = this.#takePlace();
     const start = this.at(slot);
     this.cells.fill(0, start, start + this.#rowFields);
     this.cells[start + USED_AT] = now;
     // A dirty mark belongs to the place on the cadence's list, which the slot keeps.
     this.flags[slot] = (this.flags[slot] as number) & DIRTY;
-    this.#books[slot] = book;
-    this.#limits[slot] = limit;
+    this.#termIds[slot] = this.#terms.take(book, limit);
     this.#keys[slot] = key;
     book.slots.set(key, slot);
     return slot;
   }
 
   remove(slot: number): void {
-    const book = this.#books[slot];
-    invariant(book !== undefined, "only a live row can be removed");
-    book.slots.delete(this.keyOf(slot));
-    this.#books[slot] = undefined;
+    invariant(this.isLive(slot), "only a live row can be removed");
+    this.bookOf(slot).slots.delete(this.keyOf(slot));
+    if (this.#rested !== undefined) {
+      const place = this.#places[slot] as number;
+      if (place === RESTING) this.#rested.drop(slot);
+      else this.#freePlaces.push(place);
+    }
+    this.#terms.drop(this.#termIds[slot] as number);
+    this.#termIds[slot] = NO_TERM;
     this.#keys[slot] = "";
     this.flags[slot] = (this.flags[slot] as number) & DIRTY;
     this.#free.push(slot);
@@ -152,7 +224,7 @@ export class BucketTable {
       const slot = this.#hand;
       this.#hand = slot + 1 >= this.#rows ? 0 : slot + 1;
       const flags = this.flags[slot] as number;
-      if (this.#books[slot] === undefined || (flags & PINNED) !== 0) continue;
+      if (!this.isLive(slot) || (flags & PINNED) !== 0) continue;
       if ((flags & RECENT) === 0) return slot;
       this.flags[slot] = flags & ~RECENT;
     }
@@ -161,16 +233,48 @@ export class BucketTable {
 
   #grow(): number {
     invariant(this.#rows < this.#keysMax, "the table is full");
-    if (this.#rows === this.#allocated) {
-      this.#allocated = Math.min(this.#keysMax, this.#allocated * 2);
-      const cells = new Float64Array(this.#allocated * this.#rowFields);
-      cells.set(this.cells);
-      this.cells = cells;
-      const flags = new Uint16Array(this.#allocated);
-      flags.set(this.flags);
-      this.flags = flags;
-    }
+    if (this.#rows === this.#allocated) this.#enlarge();
     this.#rows += 1;
     return this.#rows - 1;
   }
+
+  #enlarge(): void {
+    const slots = larger(this.#allocated, this.#keysMax);
+    this.#allocated = slots;
+    this.flags = copyInto(new Uint16Array(slots), this.flags);
+    this.#termIds = copyInto(new Uint32Array(slots), this.#termIds);
+    if (this.#rested === undefined) {
+      this.cells = copyInto(new Float64Array(slots * this.#rowFields), this.cells);
+      return;
+    }
+    this.lanes = copyInto(new Uint8Array(slots), this.lanes);
+    this.#places = copyInto(new Int32Array(slots), this.#places);
+    this.#rested.grow(slots);
+  }
+
+  /** Cells for one row; which ones were free last are in the processor's cache. */
+  #takePlace(): number {
+    const free = this.#freePlaces.pop();
+    if (free !== undefined) return free;
+    const places = this.cells.length / this.#rowFields;
+    if (this.#placesUsed === places) {
+      const length = larger(places, this.#keysMax) * this.#rowFields;
+      this.cells = copyInto(new Float64Array(length), this.cells);
+    }
+    this.#placesUsed += 1;
+    return this.#placesUsed - 1;
+  }
+}
+
+/** Small tables double; large ones grow by a half, because what is not used yet is memory too. */
+function larger(rows: number, most: number): number {
+  return Math.min(most, rows < 16_384 ? rows * 2 : Math.ceil(rows * 1.5));
+}
+
+function copyInto<T extends Float64Array | Uint32Array | Int32Array | Uint16Array | Uint8Array>(
+  to: T,
+  from: T,
+): T {
+  to.set(from);
+  return to;
 }

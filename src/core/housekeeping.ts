@@ -12,7 +12,6 @@ import {
   FALLBACK,
   HELD,
   IN_FLIGHT,
-  USED_AT,
 } from "./bucket-table.ts";
 import { refilled, toTicks } from "./deficit-bucket.ts";
 import { rescaleExact, touchExact } from "./exact-row.ts";
@@ -61,6 +60,7 @@ export class Housekeeping {
   relimit(slot: number, to: Limit, now: InstantUs): void {
     const from = this.#parts.table.limitOf(slot);
     if (from === to) return;
+    this.#parts.table.wake(slot);
     if (this.#parts.sole) {
       touchExact(this.#parts.table, slot, from, now);
       rescaleExact(this.#parts.table, slot, from, to, now);
@@ -90,36 +90,47 @@ export class Housekeeping {
     for (let step = 0; step < steps; step += 1) {
       const slot = this.#sweepFrom;
       this.#sweepFrom = slot + 1 >= rows ? 0 : slot + 1;
-      if (!this.#parts.table.isLive(slot) || !this.#isForgettable(slot, now)) continue;
+      if (!this.#parts.table.isLive(slot)) continue;
+      if (!this.#isForgettable(slot, now)) {
+        this.#parts.table.rest(slot, now);
+        continue;
+      }
       this.#parts.calls.forget(slot);
       this.#parts.table.remove(slot);
     }
   }
 
   #isForgettable(slot: number, now: InstantUs): boolean {
-    const { cells } = this.#parts.table;
-    const at = this.#parts.table.at(slot);
+    const { table } = this.#parts;
+    const { cells } = table;
     if (this.#parts.sole) {
-      const shape = this.#parts.table.limitOf(slot);
+      const at = table.at(slot);
+      const shape = table.limitOf(slot);
       const since = toTicks(shape, now) - (cells[at + DEFICIT_TICKS] as number);
       return refilled(shape, cells[at + DEFICIT] as number, since) === 0;
     }
-    const flags = this.#parts.table.flags[slot] as number;
+    const flags = table.flags[slot] as number;
     const busy = DUE | IN_FLIGHT | HELD | CALLING;
     if ((flags & busy) !== 0 || this.#parts.calls.holdsLease(slot)) return false;
-    if (cells[at + UNREPORTED] !== 0) return false;
-    if (now - (cells[at + USED_AT] as number) <= IDLE_US) return false;
+    if (table.isAwake(slot) && cells[table.at(slot) + UNREPORTED] !== 0) return false;
+    if (now - table.usedAt(slot) <= IDLE_US) return false;
     // A fallback bucket that is forgotten would come back full.
     return (flags & FALLBACK) === 0 || this.#parts.fallback.wouldBeFull(slot, now);
   }
 
   figuresOf(book: Book): LimitFigures {
-    const { cells } = this.#parts.table;
+    const { table } = this.#parts;
     let unreconciled = 0;
     let debt = 0;
     let shares = 0;
     for (const slot of this.#parts.sole ? [] : book.slots.values()) {
-      const at = this.#parts.table.at(slot);
+      if (!table.isAwake(slot)) {
+        debt = Math.max(debt, -table.rested.level(slot));
+        shares += table.rested.share(slot);
+        continue;
+      }
+      const { cells } = table;
+      const at = table.at(slot);
       unreconciled += (cells[at + UNREPORTED] as number) + (cells[at + IN_FLIGHT_TOKENS] as number);
       debt = Math.max(debt, -(cells[at + LEVEL] as number));
       shares += cells[at + SHARE] as number;

@@ -2,7 +2,8 @@
  * The row of one key in hybrid mode. What a pod may spend without asking stands in two pockets: the
  * flow, refilled by time at the pod's share of the rate, and the stock, handed out of the burst by
  * the store. The first fields are those of an exact bucket (`bucket-table.ts`), which the fallback
- * uses. See docs/design.md for the rule; instants are this pod's monotonic time.
+ * uses. A row that has nothing going on rests (`rested-rows.ts`): a field that is added here must
+ * be known there. See docs/design.md for the rule; instants are this pod's monotonic time.
  */
 
 /** Flow tokens held (a double), the instant they were computed for, their rate and most. */
@@ -46,11 +47,9 @@ export const EPOCH = 27;
 /** Fallback: when the key was first decided by it, 0 when that is settled; pods assumed. */
 export const ISOLATED_AT = 28;
 export const FALLBACK_PODS = 29;
-/** The lane of the key's group. */
-export const LANE = 30;
 /**
  * 1 when the stock that is held stands in the ledger slot of `REPLIED_AT`. After a repeated reply
  * it does not: the store registered it at a time that the pod was never told.
  */
-export const REGISTERED = 31;
-export const HYBRID_ROW = 32;
+export const REGISTERED = 30;
+export const HYBRID_ROW = 31;

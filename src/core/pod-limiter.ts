@@ -29,6 +29,7 @@ import { invariant } from "./invariant.ts";
 import { Lane } from "./lane.ts";
 import { type Limit, limitForKey } from "./limit.ts";
 import { bandOf, type LimitStanding, type ModeChoice, overAdmissionBound } from "./mode-choice.ts";
+import { RestedRows } from "./rested-rows.ts";
 import { RowSchedule } from "./row-schedule.ts";
 import type { StoreCallReply } from "./store-call.ts";
 import { StoreCalls } from "./store-calls.ts";
@@ -78,7 +79,8 @@ export class PodLimiter {
   constructor(options: PodLimiterOptions, now: InstantUs) {
     this.#options = options;
     const { sole, podId, commandTimeoutUs, decisionTimeoutUs, membersPerPod = 1 } = options;
-    const table = new BucketTable(sole ? EXACT_ROW : HYBRID_ROW, options.keysMax);
+    const fields = sole ? EXACT_ROW : HYBRID_ROW;
+    const table = new BucketTable(fields, options.keysMax, sole ? undefined : new RestedRows());
     const hybrid = new HybridBuckets(table);
     const fallback = new FallbackBuckets(table);
     const lanes = Array.from({ length: options.lanes }, (_, index) => new Lane(index));

@@ -9,7 +9,7 @@ import { type BucketTable, DENIED, DIRTY, DUE, HELD, IN_FLIGHT } from "./bucket-
 import { Cadence } from "./cadence.ts";
 import type { HeldChecks } from "./held-checks.ts";
 import { type HybridBuckets, TRIGGER_GAP_US } from "./hybrid.ts";
-import { CREDIT, CUT_AT, FLOW_RATE, LANE, TRIGGERED_AT, UNREPORTED } from "./hybrid-row.ts";
+import { CREDIT, CUT_AT, FLOW_RATE, TRIGGERED_AT, UNREPORTED } from "./hybrid-row.ts";
 import type { Lane } from "./lane.ts";
 import { type DurationUs, type InstantUs, US_PER_MS, US_PER_SECOND } from "./units.ts";
 
@@ -52,7 +52,7 @@ export class RowSchedule {
   }
 
   laneOf(slot: number): Lane {
-    return this.#lanes[this.#table.cells[this.#table.at(slot) + LANE] as number] as Lane;
+    return this.#lanes[this.#table.lanes[slot] as number] as Lane;
   }
 
   /** The row has something to say, sooner or later. */
@@ -105,7 +105,7 @@ export class RowSchedule {
 
   #inspect(slot: number, now: InstantUs): void {
     this.#table.flags[slot] = (this.#table.flags[slot] as number) & ~DIRTY;
-    if (!this.#table.isLive(slot)) return;
+    if (!this.#table.isLive(slot) || !this.#table.isAwake(slot)) return;
     const { cells } = this.#table;
     const at = this.#table.at(slot);
     const { intervalUs } = this.#table.limitOf(slot);

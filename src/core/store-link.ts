@@ -74,7 +74,8 @@ export class StoreLink {
     const { table, lanes } = this.#parts;
     if (lanes.some((lane) => lane.phase !== "free" || lane.hasDue)) return false;
     for (let slot = 0; slot < table.rows; slot += 1) {
-      if (table.isLive(slot) && table.cells[table.at(slot) + UNREPORTED] !== 0) return false;
+      if (!table.isLive(slot) || !table.isAwake(slot)) continue;
+      if (table.cells[table.at(slot) + UNREPORTED] !== 0) return false;
     }
     return true;
   }
@@ -101,6 +102,7 @@ export class StoreLink {
   orphan(slot: number, now: InstantUs): void {
     if (!this.#owes(slot)) return;
     const { table, schedule } = this.#parts;
+    table.wake(slot);
     const lane = schedule.laneOf(slot);
     const entry = new Float64Array(ENTRY_FIELDS);
     orphanEntry(table, slot, now, entry);
@@ -147,6 +149,7 @@ export class StoreLink {
       this.#applier.apply(batch, i, reply, when);
       ready.push(...held.heard(slot));
       if (held.isWaitedFor(slot)) schedule.markDue(slot);
+      this.#parts.table.rest(slot, now);
     }
     if (lane.hasDue) schedule.isEager = true;
     return ready;
@@ -189,6 +192,8 @@ export class StoreLink {
   /** The row has tokens to report, or the store's ledger counts stock of it as out. */
   #owes(slot: number): boolean {
     const { table } = this.#parts;
+    // A row rests after a reply.
+    if (!table.isAwake(slot)) return true;
     const at = table.at(slot);
     return table.cells[at + UNREPORTED] !== 0 || table.cells[at + REPLIED_AT] !== 0;
   }

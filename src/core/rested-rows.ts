@@ -1,0 +1,172 @@
+/**
+ * Hybrid rows at rest, in a quarter of the space.
+ *
+ * Most of a hybrid row is about what goes on: what was admitted since the last report, what is
+ * under way, what was refused. A key that has been reconciled and not asked for since has none of
+ * it, and the rest of its row is what the last reply told. A row rests only when that is true to
+ * the last bit, so that waking it gives the very row back; what does not fit stays awake.
+ */
+import { DEFICIT, DEFICIT_TICKS, USED_AT } from "./bucket-table.ts";
+import { flowMax, TRIGGER_GAP_US } from "./hybrid.ts";
+import {
+  ASKED_AT,
+  AVAILABLE,
+  COLD,
+  CREDIT,
+  CUT_AT,
+  DEMAND,
+  EPOCH,
+  FALLBACK_PODS,
+  FLOW,
+  FLOW_AT,
+  FLOW_MAX,
+  FLOW_RATE,
+  HEARD_AT,
+  HYBRID_ROW,
+  IN_FLIGHT_TOKENS,
+  ISOLATED_AT,
+  LEVEL,
+  OWN_DEMAND,
+  REGISTERED,
+  RELEASED,
+  REPLIED_AT,
+  SHARE,
+  SPENT,
+  STOCK,
+  STOCK_US,
+  TRIGGERED_AT,
+  UNREPORTED,
+  WANT,
+} from "./hybrid-row.ts";
+import type { Limit } from "./limit.ts";
+import { Tidings } from "./tidings.ts";
+import type { InstantUs, Tokens } from "./units.ts";
+
+/** Fields that are 0 at rest; `WANT_AT` means nothing without `WANT`. */
+const ZERO = [
+  DEFICIT,
+  DEFICIT_TICKS,
+  UNREPORTED,
+  DEMAND,
+  SPENT,
+  RELEASED,
+  WANT,
+  IN_FLIGHT_TOKENS,
+  ISOLATED_AT,
+  FALLBACK_PODS,
+] as const;
+
+/** Fields kept as they are. */
+const KEPT = [FLOW, FLOW_RATE, OWN_DEMAND, SHARE, LEVEL, AVAILABLE] as const;
+const KEPT_SHARE = KEPT.indexOf(SHARE);
+const KEPT_LEVEL = KEPT.indexOf(LEVEL);
+
+/** Whole numbers of 32 bits: stock, its cold part, time from the last use to the last reply. */
+const WHOLE = 4;
+const WHOLE_STOCK = 0;
+const WHOLE_COLD = 1;
+const WHOLE_UNUSED = 2;
+const WHOLE_TIDING = 3;
+
+export class RestedRows {
+  readonly #tidings = new Tidings();
+  #kept = new Float64Array(0);
+  #whole = new Uint32Array(0);
+
+  /** Makes room for so many slots. */
+  grow(slots: number): void {
+    const kept = new Float64Array(slots * KEPT.length);
+    kept.set(this.#kept);
+    this.#kept = kept;
+    const whole = new Uint32Array(slots * WHOLE);
+    whole.set(this.#whole);
+    this.#whole = whole;
+  }
+
+  /** Puts a row to rest. @returns False when it is not one that can rest; nothing was done. */
+  pack(slot: number, cells: Float64Array, at: number, limit: Limit, now: InstantUs): boolean {
+    for (const field of ZERO) if (cells[at + field] !== 0) return false;
+    const stock = cells[at + STOCK] as number;
+    const cold = cells[at + COLD] as number;
+    const heardAt = cells[at + HEARD_AT] as number;
+    const askedAt = cells[at + ASKED_AT] as number;
+    const unused = heardAt - (cells[at + USED_AT] as number);
+    const rate = cells[at + FLOW_RATE] as number;
+    const isDerived =
+      cells[at + CREDIT] === stock &&
+      cells[at + CUT_AT] === askedAt &&
+      cells[at + FLOW_AT] === heardAt &&
+      cells[at + FLOW_MAX] === flowMax(limit, rate) &&
+      now - (cells[at + TRIGGERED_AT] as number) >= TRIGGER_GAP_US;
+    if (!isDerived || !isWhole(stock) || !isWhole(cold) || !isWhole(unused)) return false;
+    // An instant is a difference of two, which is exact for whole microseconds only.
+    if (heardAt - unused !== cells[at + USED_AT]) return false;
+    const whole = slot * WHOLE;
+    this.#whole[whole + WHOLE_STOCK] = stock;
+    this.#whole[whole + WHOLE_COLD] = cold;
+    this.#whole[whole + WHOLE_UNUSED] = unused;
+    this.#whole[whole + WHOLE_TIDING] = this.#tidings.take({
+      repliedAt: cells[at + REPLIED_AT] as number,
+      askedAt,
+      heardAt,
+      epoch: cells[at + EPOCH] as number,
+      registered: cells[at + REGISTERED] as number,
+      stockUs: cells[at + STOCK_US] as number,
+    });
+    const kept = slot * KEPT.length;
+    for (let i = 0; i < KEPT.length; i += 1) {
+      this.#kept[kept + i] = cells[at + (KEPT[i] as number)] as number;
+    }
+    return true;
+  }
+
+  /** Writes the row as it was. */
+  unpack(slot: number, cells: Float64Array, at: number, limit: Limit): void {
+    cells.fill(0, at, at + HYBRID_ROW);
+    const kept = slot * KEPT.length;
+    for (let i = 0; i < KEPT.length; i += 1) {
+      cells[at + (KEPT[i] as number)] = this.#kept[kept + i] as number;
+    }
+    const whole = slot * WHOLE;
+    const stock = this.#whole[whole + WHOLE_STOCK] as number;
+    cells[at + STOCK] = stock;
+    cells[at + CREDIT] = stock;
+    cells[at + COLD] = this.#whole[whole + WHOLE_COLD] as number;
+    cells[at + FLOW_MAX] = flowMax(limit, cells[at + FLOW_RATE] as number);
+    cells[at + TRIGGERED_AT] = Number.NEGATIVE_INFINITY;
+    const tiding = this.#tidings.of(this.#whole[whole + WHOLE_TIDING] as number);
+    cells[at + REPLIED_AT] = tiding.repliedAt;
+    cells[at + ASKED_AT] = tiding.askedAt;
+    cells[at + CUT_AT] = tiding.askedAt;
+    cells[at + HEARD_AT] = tiding.heardAt;
+    cells[at + FLOW_AT] = tiding.heardAt;
+    cells[at + EPOCH] = tiding.epoch;
+    cells[at + REGISTERED] = tiding.registered;
+    cells[at + STOCK_US] = tiding.stockUs;
+    cells[at + USED_AT] = this.usedAt(slot);
+    this.drop(slot);
+  }
+
+  /** The row at rest is gone. */
+  drop(slot: number): void {
+    this.#tidings.drop(this.#whole[slot * WHOLE + WHOLE_TIDING] as number);
+  }
+
+  usedAt(slot: number): InstantUs {
+    const whole = slot * WHOLE;
+    const { heardAt } = this.#tidings.of(this.#whole[whole + WHOLE_TIDING] as number);
+    return heardAt - (this.#whole[whole + WHOLE_UNUSED] as number);
+  }
+
+  share(slot: number): number {
+    return this.#kept[slot * KEPT.length + KEPT_SHARE] as number;
+  }
+
+  level(slot: number): Tokens {
+    return this.#kept[slot * KEPT.length + KEPT_LEVEL] as number;
+  }
+}
+
+function isWhole(value: number): boolean {
+  return value >>> 0 === value;
+}
