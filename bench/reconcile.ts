@@ -21,7 +21,7 @@ export interface ReconcileCase {
 export const RECONCILE_CASES: readonly ReconcileCase[] = [{ keys: 10_000 }, { keys: 100_000 }];
 
 export const RECONCILE_PODS = 4;
-/** Checks per second of each pod while the load is steady: a tenth of a second's keys or less. */
+/** Checks per second of each pod while the load is steady, each of another key. */
 export const STEADY_CHECKS = 3_000;
 const STEADY_SECONDS_MIN = 10;
 const QUIET_POLL_MS = 250;

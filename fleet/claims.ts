@@ -44,9 +44,9 @@ function errorsClaim({ journal, dangers, failures }: RunResult): Claim {
 }
 
 /**
- * No decision waits beyond the decision timeout. A machine that lets a process wait delays its event
- * loop as well, and a held check may meet such a turn when it begins and another when it ends: no
- * decision may take longer than the timeout and twice the longest delay.
+ * No decision waits beyond the decision timeout. A machine that lets a process wait delays its
+ * event loop as well, and a held check may meet such a turn when it begins and another when it
+ * ends: no decision may take longer than the timeout and twice the longest delay.
  */
 function waitsClaim(options: RunOptions, { decisionTimes, loopDelayMs }: RunResult): Claim {
   const timeoutUs = parseDuration(options.decisionTimeout) ?? 0;

@@ -1,4 +1,4 @@
-/** What is offered to which pod: the measured limit at the rate of each pod, and the counted one. */
+/** What is offered to which pod: the measured limit at its own rate, and the counted one. */
 import { checkRequest } from "./check-request.ts";
 import { LIMIT } from "./journal.ts";
 import type { Load } from "./load.ts";

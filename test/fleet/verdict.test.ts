@@ -216,8 +216,7 @@ describe("the journal", () => {
       [2, 22, 2],
       [3, 32, 3],
     ]);
-    expect([...journal.of(1)].map(({ pod }) => pod)).toEqual([2]);
-    expect([...arrivalsOf(new Float64Array(0))]).toEqual([]);
+    expect([...arrivalsOf(new Float64Array(0)), ...journal.of(2)]).toEqual([]);
   });
 });
 
