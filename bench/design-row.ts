@@ -17,8 +17,10 @@ export function designLine(row: DesignFigures, lua: DesignFigures): string {
   const calls = lua.callsPerCheck / row.callsPerCheck;
   return (
     `  ${NAMES[row.design].padEnd(34)}${(speed.median / 1e3).toFixed(1).padStart(6)} k/s ` +
-    `(${ratio.median.toFixed(2)} of Lua, ${ratio.min.toFixed(2)} to ${ratio.max.toFixed(2)})  ` +
-    `${row.deciderUsPerCheck.toFixed(2)} us a check + Redis ${row.redisUsPerCheck.toFixed(3)} us  ` +
+    `(${ratio.median.toFixed(2)} of Lua, ${ratio.min.toFixed(2)} to ` +
+    `${ratio.max.toFixed(2)})  ` +
+    `${row.deciderUsPerCheck.toFixed(2)} us a check + ` +
+    `Redis ${row.redisUsPerCheck.toFixed(3)} us  ` +
     `${row.callsPerCheck.toFixed(5)} Redis calls a check (1/${calls.toFixed(0)})` +
     (row.times.length > 0 ? `\n${" ".repeat(36)}${timesText(row.times)}` : "")
   );

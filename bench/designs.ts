@@ -189,7 +189,7 @@ export function runAsker(argument: string): void {
   process.on("message", ({ seconds, pace }: AskerOrder) => {
     const round =
       pace === undefined ? askClosed(asker, CONNECTIONS, seconds) : askPaced(asker, pace, seconds);
-    round.then((told) => process.send?.(told));
+    void round.then((told) => process.send?.(told));
   });
   process.once("disconnect", () => asker.close());
 }

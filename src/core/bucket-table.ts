@@ -3,9 +3,10 @@
  *
  * Rows lie in one typed array, so that a million keys are no million objects for the garbage
  * collector, and the fields of one key share cache lines. Hybrid rows are long, and most of them
- * have nothing going on: those rest (`rested-rows.ts`), and only rows that are awake have cells. The table never exceeds `keysMax`; beyond
- * it, the row that was longest not used is evicted by the clock algorithm (second chance), so that
- * a flood of new keys cannot push out one that is in use.
+ * have nothing going on: those rest (`rested-rows.ts`), and only rows that are awake have cells.
+ *
+ * The table never exceeds `keysMax`; beyond it, the row that was longest not used is evicted by the
+ * clock algorithm (second chance), so that a flood of new keys cannot push out one that is in use.
  */
 import { invariant } from "./invariant.ts";
 import type { Limit } from "./limit.ts";

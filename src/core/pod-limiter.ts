@@ -121,12 +121,7 @@ export class PodLimiter {
     return Math.min(this.#housekeeping.sweepAt, this.#held.nextDeadline, storeAt);
   }
 
-  /**
-   * Decides all checks or none; see `Decider.decide`.
-   *
-   * @param checks - 1 to `CHECKS_MAX`.
-   * @returns Decisions that are written over by the next call.
-   */
+  /** Decides all checks or none; see `Decider.decide`. @param checks - 1 to `CHECKS_MAX`. */
   decide(now: InstantUs, checks: readonly Check[]): readonly Decision[] | Held {
     return this.#desk.decide(now, checks);
   }

@@ -15,7 +15,6 @@ import type { Effect, ExchangeTrouble, Held, MembershipView } from "../core/effe
 import type { Batch, BatchReply } from "../core/exchange.ts";
 import type { Limit } from "../core/limit.ts";
 import type { LimitStanding } from "../core/mode-choice.ts";
-import type { PodLimiter } from "../core/pod-limiter.ts";
 import type { StoreCall } from "../core/store-call.ts";
 import type { Counts, Figures } from "../core/tally.ts";
 import type { DurationUs, InstantUs } from "../core/units.ts";
@@ -24,6 +23,7 @@ import { type Coordinator, CoordinatorError } from "../ports/coordinator.ts";
 import type { Decider } from "../ports/decider.ts";
 import type { Random } from "../ports/random.ts";
 import { attempt, attemptCall, troubleOf } from "./attempt.ts";
+import type { Engine } from "./engine.ts";
 import { WakeTimer } from "./wake-timer.ts";
 
 /**
@@ -32,29 +32,6 @@ import { WakeTimer } from "./wake-timer.ts";
  * its calls must not make them pile up. Beyond it an attempt counts as timed out at once.
  */
 export const PENDING_PER_LANE_MAX = 8;
-
-/** What the loop needs of `PodLimiter`; tests put a scripted one in its place. */
-export type Engine = Pick<
-  PodLimiter,
-  | "wakeAt"
-  | "decide"
-  | "report"
-  | "tick"
-  | "replied"
-  | "failed"
-  | "callReplied"
-  | "callFailed"
-  | "largeCosts"
-  | "standing"
-  | "membershipChanged"
-  | "membershipListed"
-  | "membershipFailed"
-  | "configChanged"
-  | "beginLeave"
-  | "settled"
-  | "counts"
-  | "figures"
->;
 
 export interface ReconcileLoopOptions {
   readonly engine: Engine;

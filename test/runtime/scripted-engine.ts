@@ -4,7 +4,7 @@ import type { Effect, Held, MembershipView } from "../../src/core/effect.ts";
 import type { Batch, BatchReply } from "../../src/core/exchange.ts";
 import { defineLimit, type Limit } from "../../src/core/limit.ts";
 import type { Figures } from "../../src/core/tally.ts";
-import type { Engine } from "../../src/runtime/reconcile-loop.ts";
+import type { Engine } from "../../src/runtime/engine.ts";
 
 export const LIMIT: Limit = defineLimit({
   name: "api",
