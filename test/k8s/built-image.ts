@@ -50,7 +50,7 @@ export function lastStage(): readonly Instruction[] {
   return stages().at(-1)?.instructions ?? [];
 }
 
-/** The command of an instruction in exec form. @throws {Error} When a shell would have to run it. */
+/** The command of an instruction in exec form. @throws {Error} When a shell had to run it. */
 export function command(instruction: Instruction | undefined): readonly string[] {
   const strings = (instruction as JSONInstruction | undefined)?.getJSONStrings() ?? [];
   if (strings.length === 0) throw new Error(`no exec form: ${instruction?.toString()}`);

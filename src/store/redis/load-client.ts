@@ -1,4 +1,4 @@
-/** The client of Redis, loaded when it is configured: a sidecar alone neither reads nor keeps it. */
+/** The client of Redis, loaded when it is configured: who is alone neither reads nor keeps it. */
 import type { createRedisCoordinator } from "./redis-coordinator.ts";
 
 export type ConnectRedis = typeof createRedisCoordinator;
