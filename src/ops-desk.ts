@@ -5,8 +5,8 @@ import type { DescriptorFigures } from "./observe/descriptor-metrics.ts";
 import type { WorkerFigures } from "./observe/metrics.ts";
 import type { Observation } from "./observe/observation.ts";
 import type { ProcessMetrics } from "./observe/pooled-processes.ts";
-import { type HttpListener, listenHttp } from "./server/listener.ts";
 import type { Observed } from "./ports/observed.ts";
+import { type HttpListener, listenHttp } from "./server/listener.ts";
 import { createOpsHandler, type ObservedEngine } from "./server/ops.ts";
 import { keyDigest } from "./store/redis/keys.ts";
 

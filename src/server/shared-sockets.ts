@@ -47,6 +47,8 @@ export class SharedSockets {
   bound(name: string, onTrouble: (error: unknown) => void): void {
     this.#waiting.get(name)?.();
     this.#waiting.delete(name);
+    // A process that comes too late must not put back what was removed.
+    if (this.#isReleased) return;
     try {
       this.#claims.get(name)?.renew();
     } catch (error) {

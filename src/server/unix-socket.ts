@@ -161,9 +161,14 @@ async function bindBeside(
   }
 }
 
-/** Not longer than the name it stands for where that would pass the limit of a socket path. */
+/**
+ * Not longer than the name it stands for where that would pass the limit of a socket path. Without
+ * digits: `.1e5`, when it happens to be relative, is a port to Node.
+ */
 function temporaryName(path: string): string {
-  const random = randomBytes(8).toString("hex");
+  const random = randomBytes(8)
+    .toString("hex")
+    .replace(/\d/g, (digit) => String.fromCharCode("g".charCodeAt(0) + Number(digit)));
   const spare = SOCKET_PATH_BYTES_MAX - Buffer.byteLength(path);
   const length = Math.min(9, Buffer.byteLength(basename(path)) + spare);
   return length < 2 ? random.slice(0, 1) : `.${random.slice(0, length - 1)}`;
@@ -173,8 +178,9 @@ function statOf(path: string): Stats | undefined {
   return lstatSync(path, { throwIfNoEntry: false });
 }
 
+/** The kind counts too: the number of a socket that is gone may be given to another file. */
 function isSame(a: Stats | undefined, b: Stats | undefined): boolean {
-  return a?.ino === b?.ino && a?.dev === b?.dev;
+  return a?.ino === b?.ino && a?.dev === b?.dev && a?.isSocket() === b?.isSocket();
 }
 
 function removeIfSame(path: string, bound: Stats): void {

@@ -23,6 +23,8 @@ const SILENT_SECONDS_MAX = 10;
 /** The same for one that has not begun to report. */
 const STARTING_SECONDS_MAX = 30;
 const SECOND_MS = 1_000;
+/** How long a process that has ended may be listened to. */
+const LAST_WORD_MS = 200;
 
 export interface PoolLog {
   info(fields: object, message: string): void;
@@ -33,6 +35,10 @@ export interface PoolLog {
 export interface WorkerPoolOptions<T> {
   readonly workers: number;
   readonly log: PoolLog;
+  /** What a worker runs; when left out, the file that was started, also a bundle or a link. */
+  readonly exec?: string;
+  /** Before the first worker that dies young is replaced; each further one waits twice as long. */
+  readonly firstPauseMs?: number;
   /** What a worker is told first. @param index - Its place, from 0. */
   begin(index: number): ToWorker<T>;
   /** A worker has something to say; what its life is about is dealt with here. */
@@ -89,8 +95,7 @@ export class WorkerPool<T> {
   constructor(options: WorkerPoolOptions<T>) {
     this.#options = options;
     cluster.setupPrimary({
-      // The file that was started, also when it is a bundle or a link.
-      exec: process.argv[1] as string,
+      exec: options.exec ?? (process.argv[1] as string),
       args: process.argv.slice(2),
       serialization: "advanced",
     });
@@ -146,26 +151,45 @@ export class WorkerPool<T> {
     forked.on("listening", ({ address, port }) => {
       this.#options.onListening(port > 0 ? port : address);
     });
-    let left = 2;
+    this.#awaitEnd(forked, () => this.#gone(worker, forked));
+  }
+
+  /**
+   * The channel may hold a last word after the process has ended. It may also never be told to have
+   * ended: not when a connection was on its way through it.
+   */
+  #awaitEnd({ process: child }: Worker, whenEnded: () => void): void {
+    let isTold = false;
     const ended = (): void => {
-      left -= 1;
-      if (left === 0) this.#gone(worker, forked);
+      if (isTold) return;
+      isTold = true;
+      whenEnded();
     };
-    forked.on("error", () => {
-      // Without a process there is no end of one; a channel that breaks is followed by it.
-      if (forked.process.pid !== undefined || left <= 0) return;
-      left = 1;
-      ended();
+    child.once("exit", () => {
+      if (!child.connected) ended();
+      else {
+        child.once("disconnect", ended);
+        setTimeout(ended, LAST_WORD_MS);
+      }
     });
-    // The channel may hold a last word after the process has ended.
-    forked.process.once("exit", ended);
-    forked.process.once("disconnect", ended);
+    child.on("error", () => {
+      // Without a process there is no end of one; a channel that breaks is followed by it.
+      if (child.pid === undefined) ended();
+    });
   }
 
   #heard(worker: PoolWorker<T>, message: ToPrimary): void {
     worker.silentSeconds = 0;
-    if (message.kind === "hello") worker.send(this.#options.begin(worker.index));
-    if (message.kind === "up") worker.isUp = true;
+    if (message.kind === "hello") {
+      // One that has only just started has nothing to drain.
+      if (this.#stopping) worker.kill();
+      else worker.send(this.#options.begin(worker.index));
+    }
+    if (message.kind === "up") {
+      worker.isUp = true;
+      // It does not listen for the word before it is up.
+      if (this.#stopping) worker.send({ kind: "stop" });
+    }
     this.#options.onMessage(worker, message);
     if (message.kind === "failed") this.#whenNoneUp?.(new Error(message.message));
     if (this.up.length === this.#options.workers) this.#begun();
@@ -196,7 +220,8 @@ export class WorkerPool<T> {
       this.#options.onHopeless();
       return;
     }
-    const pauseMs = Math.min(PAUSE_MAX_MS, FIRST_PAUSE_MS * 2 ** this.#youngDeaths);
+    const { firstPauseMs = FIRST_PAUSE_MS } = this.#options;
+    const pauseMs = Math.min(PAUSE_MAX_MS, firstPauseMs * 2 ** this.#youngDeaths);
     this.#options.log.error({ ...fields, pauseMs }, "a worker died and is replaced");
     const pause = setTimeout(() => {
       this.#pauses.delete(pause);

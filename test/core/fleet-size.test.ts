@@ -48,6 +48,18 @@ describe("the size of the fleet with a listing beside the heartbeats", () => {
     expect(sizes()).toEqual([30, 30]);
   });
 
+  it("counts every member of a listed pod, and shows the listing in pods", () => {
+    fleet = new FleetSize(4);
+    expect(fleet.pods(ASSUMED)).toBe(4 * ASSUMED);
+    beat(1, 9);
+    expect(sizes()).toEqual([9, 9]);
+    fleet.listed(now, 3);
+    expect(sizes()).toEqual([12, 12]);
+    expect(fleet.listing).toEqual({ pods: 3, isCurrent: true });
+    storeAway(10);
+    expect(fleet.podsWhenIsolated(ASSUMED)).toBe(12);
+  });
+
   it("shows what the listing told last, and whether it still holds", () => {
     beat(1, 3);
     expect(fleet.listing).toBeUndefined();
