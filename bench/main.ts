@@ -9,6 +9,14 @@ import { CLIENT_ARGUMENT, runClient } from "./closed-loop.ts";
 import { designLine } from "./design-row.ts";
 import { ASKER_ARGUMENT, type DesignFigures, measureDesigns, runAsker } from "./designs.ts";
 import { ENGINE_ARGUMENT, ENGINE_CASES, measureEngine, runEngineRounds } from "./engine.ts";
+import {
+  type EngineMemory,
+  MEMORY_ARGUMENT,
+  MEMORY_CASES,
+  measureEngineMemory,
+  memoryLine,
+  runEngineMemory,
+} from "./engine-memory.ts";
 import { type FootprintRow, footprintLine, measureFootprint } from "./footprint.ts";
 import {
   GRPC_MODES,
@@ -75,6 +83,7 @@ interface Asked {
 
 const [, , role, argument = ""] = process.argv;
 if (role === ENGINE_ARGUMENT) runEngineRounds(argument);
+else if (role === MEMORY_ARGUMENT) runEngineMemory(argument);
 else if (role === ASKER_ARGUMENT) runAsker(argument);
 else if (role === FLEXIBLE_ARGUMENT) runFlexibleServer(argument);
 else if (role === CLIENT_ARGUMENT) runClient();
@@ -99,6 +108,7 @@ async function main(args: readonly string[]): Promise<number> {
   say(`machine: ${machine}`);
   const isAsked = (part: string): boolean => asked.only === undefined || asked.only === part;
   const engine = isAsked("engine") ? await engineRows(asked) : [];
+  const memory = isAsked("engine") ? await memoryRows() : [];
   const http = isAsked("http") ? await httpRows(asked) : [];
   const grpc = isAsked("grpc") ? await grpcRows(asked) : [];
   const grpcTimes = isAsked("grpc") ? await grpcTimesRows(asked) : [];
@@ -107,7 +117,7 @@ async function main(args: readonly string[]): Promise<number> {
   const designs = isAsked("designs") ? await designRows(asked) : [];
   const footprint = isAsked("footprint") ? await footprintRows(asked) : [];
   if (asked.json !== undefined) {
-    const parts = { engine, http, grpc, grpcTimes, resp, reconcile, designs, footprint };
+    const parts = { engine, memory, http, grpc, grpcTimes, resp, reconcile, designs, footprint };
     const figures = { machine, ...asked, ...parts };
     writeFileSync(asked.json, `${JSON.stringify(figures, null, 2)}\n`);
   }
@@ -121,9 +131,23 @@ async function engineRows({ rounds }: Asked): Promise<EngineRow[]> {
     const done = progress(`engine ${rows.length + 1} of ${ENGINE_CASES.length}`);
     const measured = await measureEngine(MAIN, engineCase, rounds, pinning(0));
     done();
-    const row = { ...engineCase, spread: spreadOf(measured.perSecond), ...measured };
+    const spread = spreadOf(measured.perSecond);
+    const deciding = spreadOf(measured.decidingPerSecond);
+    const row = { ...engineCase, spread, deciding, ...measured };
     rows.push(row);
     say(engineLine(row, rows));
+  }
+  return rows;
+}
+
+async function memoryRows(): Promise<EngineMemory[]> {
+  say("\nbytes per tracked key beyond the key itself, heap and typed arrays");
+  const rows: EngineMemory[] = [];
+  for (const memoryCase of MEMORY_CASES) {
+    const done = progress(`memory of ${memoryCase.keys} keys`);
+    rows.push(await measureEngineMemory(MAIN, memoryCase));
+    done();
+    say(memoryLine(rows.at(-1) as EngineMemory));
   }
   return rows;
 }

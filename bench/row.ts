@@ -7,6 +7,7 @@ import { type Spread, spreadOf } from "./rounds.ts";
 
 export interface EngineRow extends EngineCase {
   readonly spread: Spread;
+  readonly deciding: Spread;
   readonly admitted: number;
 }
 
@@ -35,7 +36,7 @@ export interface GrpcTimesRow extends StateTimes {
 
 /** @param rows - The rows so far; the first of a mode is what the others are measured against. */
 export function engineLine(row: EngineRow, rows: readonly EngineRow[]): string {
-  const { mode, keys, limits, spread, admitted } = row;
+  const { mode, keys, limits, spread, deciding, admitted } = row;
   const base = rows.find((each) => each.mode === mode) ?? row;
   const against = row === base ? "" : `  ${(spread.median / base.spread.median).toFixed(2)} of`;
   const named = row === base ? "" : ` ${base.keys} keys, ${base.limits} limit`;
@@ -43,6 +44,7 @@ export function engineLine(row: EngineRow, rows: readonly EngineRow[]): string {
   return (
     `  ${mode.padEnd(7)}${String(keys).padStart(7)} keys  ${limits} limit${plural} ` +
     `a check  ${millions(spread.median)} M/s (${millions(spread.min)} to ${millions(spread.max)})` +
+    `, deciding alone ${millions(deciding.median)}` +
     `  ${Math.round(admitted * 100)} % admitted${against}${named}`
   );
 }
