@@ -45,27 +45,22 @@ import {
   type HttpRow,
   httpLine,
 } from "./row.ts";
+import { workersRows } from "./workers-rows.ts";
 
 const MAIN = fileURLToPath(import.meta.url);
 
 const HELP = `npm run bench -- [options]
 
-  --only PART              engine, http, grpc, resp, reconcile, designs or footprint
+  --only PART              engine, http, grpc, resp, reconcile, designs, footprint or workers
   --rounds N               rounds of each row, at least 5 (5)
   --seconds N              length of a round (1)
   --json FILE              writes the figures to a file as well
   --help                   prints this
 `;
 
-const PARTS: readonly string[] = [
-  "engine",
-  "http",
-  "grpc",
-  "resp",
-  "reconcile",
-  "designs",
-  "footprint",
-];
+const PARTS: readonly string[] = "engine http grpc resp reconcile designs footprint workers".split(
+  " ",
+);
 
 const FLAGS = {
   only: { type: "string" },
@@ -116,9 +111,10 @@ async function main(args: readonly string[]): Promise<number> {
   const reconcile = isAsked("reconcile") ? await reconcileRows() : [];
   const designs = isAsked("designs") ? await designRows(asked) : [];
   const footprint = isAsked("footprint") ? await footprintRows(asked) : [];
+  const workers = isAsked("workers") ? await workersRows(MAIN, asked.rounds, say) : {};
   if (asked.json !== undefined) {
-    const parts = { engine, memory, http, grpc, grpcTimes, resp, reconcile, designs, footprint };
-    const figures = { machine, ...asked, ...parts };
+    const parts = { engine, memory, http, grpc, grpcTimes, resp, reconcile, designs };
+    const figures = { machine, ...asked, ...parts, footprint, workers };
     writeFileSync(asked.json, `${JSON.stringify(figures, null, 2)}\n`);
   }
   return 0;
