@@ -13,6 +13,7 @@ import type { Limit } from "./limit.ts";
 import type { RestedRows } from "./rested-rows.ts";
 import type { Tally } from "./tally.ts";
 import { NO_TERM, Terms } from "./terms.ts";
+import { NO_TIDING } from "./tidings.ts";
 import type { InstantUs } from "./units.ts";
 
 /** A limit with its live keys. */
@@ -52,7 +53,6 @@ const PINNED = IN_FLIGHT | HELD | CALLING;
 /** A row that is on some list, or not in the store's hands, is awake. */
 const BUSY = DIRTY | DUE | IN_FLIGHT | HELD | FALLBACK | DENIED | CALLING;
 const ROWS_START = 256;
-const RESTING = -1;
 
 export class BucketTable {
   readonly #rowFields: number;
@@ -62,7 +62,7 @@ export class BucketTable {
   readonly #terms = new Terms();
   readonly #keys: string[] = [];
   #termIds: Uint32Array;
-  /** Where the cells of a slot are, in rows; a slot that rests has none. */
+  /** Where the cells of a slot are, in rows. At rest, `~` of the number of its tiding. */
   #places: Int32Array;
   readonly #freePlaces: number[] = [];
   #placesUsed = 0;
@@ -120,7 +120,7 @@ export class BucketTable {
   at(slot: number): number {
     if (this.#rested === undefined) return slot * this.#rowFields;
     const place = this.#places[slot] as number;
-    invariant(place !== RESTING, "a row that rests has no cells");
+    invariant(place >= 0, "a row that rests has no cells");
     return place * this.#rowFields;
   }
 
@@ -129,7 +129,7 @@ export class BucketTable {
   }
 
   isAwake(slot: number): boolean {
-    return this.#rested === undefined || this.#places[slot] !== RESTING;
+    return this.#rested === undefined || (this.#places[slot] as number) >= 0;
   }
 
   bookOf(slot: number): Book {
@@ -154,7 +154,7 @@ export class BucketTable {
   /** When the key was last asked for, whether its row rests or not. */
   usedAt(slot: number): InstantUs {
     if (this.isAwake(slot)) return this.cells[this.at(slot) + USED_AT] as number;
-    return this.rested.usedAt(slot);
+    return this.rested.usedAt(slot, ~(this.#places[slot] as number));
   }
 
   /** Gives the row cells, which may put another array in place of `cells`. */
@@ -162,7 +162,8 @@ export class BucketTable {
     if (this.isAwake(slot)) return;
     const place = this.#takePlace();
     const limit = this.limitOf(slot);
-    this.rested.unpack(slot, this.cells, place * this.#rowFields, limit);
+    const tiding = ~(this.#places[slot] as number);
+    this.rested.unpack(slot, tiding, this.cells, place * this.#rowFields, limit);
     this.#places[slot] = place;
   }
 
@@ -173,9 +174,10 @@ export class BucketTable {
     if ((flags & BUSY) !== 0 || (flags & ANSWERED) === 0) return;
     const limit = this.limitOf(slot);
     if (limit.mode !== "hybrid") return;
-    if (!this.#rested.pack(slot, this.cells, this.at(slot), limit, now)) return;
+    const tiding = this.#rested.pack(slot, this.cells, this.at(slot), limit, now);
+    if (tiding === NO_TIDING) return;
     this.#freePlaces.push(this.#places[slot] as number);
-    this.#places[slot] = RESTING;
+    this.#places[slot] = ~tiding;
   }
 
   /**
@@ -206,7 +208,7 @@ export class BucketTable {
     this.bookOf(slot).slots.delete(this.keyOf(slot));
     if (this.#rested !== undefined) {
       const place = this.#places[slot] as number;
-      if (place === RESTING) this.#rested.drop(slot);
+      if (place < 0) this.#rested.drop(~place);
       else this.#freePlaces.push(place);
     }
     this.#terms.drop(this.#termIds[slot] as number);

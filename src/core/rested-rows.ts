@@ -39,7 +39,7 @@ import {
   WANT,
 } from "./hybrid-row.ts";
 import type { Limit } from "./limit.ts";
-import { Tidings } from "./tidings.ts";
+import { NO_TIDING, Tidings } from "./tidings.ts";
 import type { InstantUs, Tokens } from "./units.ts";
 
 /** Fields that are 0 at rest; `WANT_AT` means nothing without `WANT`. */
@@ -61,12 +61,10 @@ const KEPT = [FLOW, FLOW_RATE, OWN_DEMAND, SHARE, LEVEL, AVAILABLE] as const;
 const KEPT_SHARE = KEPT.indexOf(SHARE);
 const KEPT_LEVEL = KEPT.indexOf(LEVEL);
 
-/** Whole numbers of 32 bits: stock, its cold part, time from the last use to the last reply. */
-const WHOLE = 4;
+/** Whole numbers of 32 bits: stock, time from the last use to the last reply. */
+const WHOLE = 2;
 const WHOLE_STOCK = 0;
-const WHOLE_COLD = 1;
-const WHOLE_UNUSED = 2;
-const WHOLE_TIDING = 3;
+const WHOLE_UNUSED = 1;
 
 export class RestedRows {
   readonly #tidings = new Tidings();
@@ -83,11 +81,15 @@ export class RestedRows {
     this.#whole = whole;
   }
 
-  /** Puts a row to rest. @returns False when it is not one that can rest; nothing was done. */
-  pack(slot: number, cells: Float64Array, at: number, limit: Limit, now: InstantUs): boolean {
-    for (const field of ZERO) if (cells[at + field] !== 0) return false;
+  /**
+   * Puts a row to rest.
+   *
+   * @returns The number of its tiding, which belongs to the row now; or `NO_TIDING`, and nothing
+   *   was done.
+   */
+  pack(slot: number, cells: Float64Array, at: number, limit: Limit, now: InstantUs): number {
+    for (const field of ZERO) if (cells[at + field] !== 0) return NO_TIDING;
     const stock = cells[at + STOCK] as number;
-    const cold = cells[at + COLD] as number;
     const heardAt = cells[at + HEARD_AT] as number;
     const askedAt = cells[at + ASKED_AT] as number;
     const unused = heardAt - (cells[at + USED_AT] as number);
@@ -98,30 +100,29 @@ export class RestedRows {
       cells[at + FLOW_AT] === heardAt &&
       cells[at + FLOW_MAX] === flowMax(limit, rate) &&
       now - (cells[at + TRIGGERED_AT] as number) >= TRIGGER_GAP_US;
-    if (!isDerived || !isWhole(stock) || !isWhole(cold) || !isWhole(unused)) return false;
+    if (!isDerived || !isWhole(stock) || !isWhole(unused)) return NO_TIDING;
     // An instant is a difference of two, which is exact for whole microseconds only.
-    if (heardAt - unused !== cells[at + USED_AT]) return false;
+    if (heardAt - unused !== cells[at + USED_AT]) return NO_TIDING;
     const whole = slot * WHOLE;
     this.#whole[whole + WHOLE_STOCK] = stock;
-    this.#whole[whole + WHOLE_COLD] = cold;
     this.#whole[whole + WHOLE_UNUSED] = unused;
-    this.#whole[whole + WHOLE_TIDING] = this.#tidings.take({
+    const kept = slot * KEPT.length;
+    for (let i = 0; i < KEPT.length; i += 1) {
+      this.#kept[kept + i] = cells[at + (KEPT[i] as number)] as number;
+    }
+    return this.#tidings.take({
       repliedAt: cells[at + REPLIED_AT] as number,
       askedAt,
       heardAt,
       epoch: cells[at + EPOCH] as number,
       registered: cells[at + REGISTERED] as number,
       stockUs: cells[at + STOCK_US] as number,
+      cold: cells[at + COLD] as number,
     });
-    const kept = slot * KEPT.length;
-    for (let i = 0; i < KEPT.length; i += 1) {
-      this.#kept[kept + i] = cells[at + (KEPT[i] as number)] as number;
-    }
-    return true;
   }
 
-  /** Writes the row as it was. */
-  unpack(slot: number, cells: Float64Array, at: number, limit: Limit): void {
+  /** Writes the row as it was, and takes its tiding back. */
+  unpack(slot: number, id: number, cells: Float64Array, at: number, limit: Limit): void {
     cells.fill(0, at, at + HYBRID_ROW);
     const kept = slot * KEPT.length;
     for (let i = 0; i < KEPT.length; i += 1) {
@@ -131,10 +132,10 @@ export class RestedRows {
     const stock = this.#whole[whole + WHOLE_STOCK] as number;
     cells[at + STOCK] = stock;
     cells[at + CREDIT] = stock;
-    cells[at + COLD] = this.#whole[whole + WHOLE_COLD] as number;
     cells[at + FLOW_MAX] = flowMax(limit, cells[at + FLOW_RATE] as number);
     cells[at + TRIGGERED_AT] = Number.NEGATIVE_INFINITY;
-    const tiding = this.#tidings.of(this.#whole[whole + WHOLE_TIDING] as number);
+    const tiding = this.#tidings.of(id);
+    cells[at + COLD] = tiding.cold;
     cells[at + REPLIED_AT] = tiding.repliedAt;
     cells[at + ASKED_AT] = tiding.askedAt;
     cells[at + CUT_AT] = tiding.askedAt;
@@ -143,19 +144,18 @@ export class RestedRows {
     cells[at + EPOCH] = tiding.epoch;
     cells[at + REGISTERED] = tiding.registered;
     cells[at + STOCK_US] = tiding.stockUs;
-    cells[at + USED_AT] = this.usedAt(slot);
-    this.drop(slot);
+    cells[at + USED_AT] = this.usedAt(slot, id);
+    this.drop(id);
   }
 
-  /** The row at rest is gone. */
-  drop(slot: number): void {
-    this.#tidings.drop(this.#whole[slot * WHOLE + WHOLE_TIDING] as number);
+  /** The row at rest with this tiding is gone. */
+  drop(id: number): void {
+    this.#tidings.drop(id);
   }
 
-  usedAt(slot: number): InstantUs {
-    const whole = slot * WHOLE;
-    const { heardAt } = this.#tidings.of(this.#whole[whole + WHOLE_TIDING] as number);
-    return heardAt - (this.#whole[whole + WHOLE_UNUSED] as number);
+  usedAt(slot: number, id: number): InstantUs {
+    const { heardAt } = this.#tidings.of(id);
+    return heardAt - (this.#whole[slot * WHOLE + WHOLE_UNUSED] as number);
   }
 
   share(slot: number): number {

@@ -1,9 +1,9 @@
 /**
  * What a batch and its reply tell of every row in it alike: when it was asked, heard and stored,
- * under which epoch, and how long stock may be used. Rows at rest share it, because a batch brings
- * the same to dozens of them.
+ * under which epoch, and how long stock may be used; and the cold part, which hardly differs
+ * between the keys of a limit. Rows at rest share it, because a batch brings the same to dozens.
  */
-import type { DurationUs, InstantUs } from "./units.ts";
+import type { DurationUs, InstantUs, Tokens } from "./units.ts";
 
 export interface Tiding {
   readonly repliedAt: InstantUs;
@@ -12,6 +12,7 @@ export interface Tiding {
   readonly epoch: number;
   readonly registered: number;
   readonly stockUs: DurationUs;
+  readonly cold: Tokens;
 }
 
 interface Shared extends Tiding {
@@ -20,6 +21,9 @@ interface Shared extends Tiding {
 
 /** A batch may hold keys of several limits, whose stock lasts for different times. */
 const RECENT_MAX = 8;
+
+/** The number that stands for none. */
+export const NO_TIDING = -1;
 
 /** There are at most as many as rows. */
 export class Tidings {
@@ -65,6 +69,7 @@ function isSame(a: Tiding, b: Tiding): boolean {
     a.heardAt === b.heardAt &&
     a.epoch === b.epoch &&
     a.registered === b.registered &&
-    a.stockUs === b.stockUs
+    a.stockUs === b.stockUs &&
+    a.cold === b.cold
   );
 }
