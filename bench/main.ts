@@ -45,6 +45,7 @@ import {
   type HttpRow,
   httpLine,
 } from "./row.ts";
+import { runTable, TABLE_ARGUMENT } from "./workers.ts";
 import { workersRows } from "./workers-rows.ts";
 
 const MAIN = fileURLToPath(import.meta.url);
@@ -86,6 +87,7 @@ else if (role === BARE_ARGUMENT) runBareServer(argument);
 else if (role === GRPC_CLIENT_ARGUMENT) runGrpcClient();
 else if (role === RESP_CLIENT_ARGUMENT) runRespClient();
 else if (role === BARE_RESP_ARGUMENT) runBareRespServer(argument);
+else if (role === TABLE_ARGUMENT) runTable();
 else if (role === BARE_GRPC_ARGUMENT) runBareGrpcServer(argument);
 else process.exitCode = await main(process.argv.slice(2));
 

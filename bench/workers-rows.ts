@@ -32,7 +32,7 @@ export async function workersRows(
     spreads.push(row);
     say(workersLine(row));
   }
-  const table = await measureTable(rounds.count);
+  const table = await measureTable(main, rounds.count);
   say(tableLine(table));
   say("\na limit of 1000/s with a burst of 1000 over several workers that are asked for more");
   const accuracy: AccuracyRow[] = [];

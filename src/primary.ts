@@ -110,6 +110,7 @@ class Primary {
     this.pool = new WorkerPool<ReadTexts>({
       workers,
       log,
+      clock,
       begin: (index) => this.begin(index),
       onMessage: (worker, message) => this.heard(worker, message),
       onGone: (worker) => this.gone(worker),

@@ -1,5 +1,4 @@
 /** `aliquot serve`: runs the sidecar until it is told to stop. */
-import cluster from "node:cluster";
 import {
   CONFIG_OPTION,
   DEFAULT_CONFIG_PATH,
@@ -26,7 +25,7 @@ export const serve: Verb = {
     const reader = readerOf(namedConfigPath(flags, io) ?? DEFAULT_CONFIG_PATH, flags, io);
     const version = packageVersion();
     // A worker is told its configuration by the process that started it.
-    if (cluster.isWorker) {
+    if (await isWorker()) {
       const { serveAsWorker } = await import("../daemon.ts");
       return serveAsWorker({ stdout: io.stdout, version, reader });
     }
@@ -47,3 +46,8 @@ export const serve: Verb = {
     }
   },
 };
+
+/** Only a process with a channel to its parent can be one; others need not load what tells. */
+async function isWorker(): Promise<boolean> {
+  return process.send !== undefined && (await import("node:cluster")).default.isWorker;
+}

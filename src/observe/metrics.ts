@@ -57,7 +57,7 @@ export interface MetricsView {
   readonly decisionDurations: Readonly<Record<Transport, DurationCounts>>;
   readonly reconcileDurations: DurationCounts;
   readonly version: string;
-  /** Left out where one process does everything. */
+  /** Left out where one process does everything: it is its own and only worker. */
   readonly workers?: (() => WorkerFigures) | undefined;
   /** Metrics of further processes that are the same sidecar; none when left out. */
   readonly processes?: (() => readonly ProcessMetrics[]) | undefined;
@@ -83,7 +83,7 @@ export function createMetrics(view: MetricsView): Metrics {
   registerDescriptors(registry, () => view.descriptors());
   registerFleet(registry, current);
   registerConfig(registry, view);
-  if (view.workers !== undefined) registerWorkers(registry, view.workers);
+  registerWorkers(registry, view.workers ?? (() => ALONE));
   const openMetrics = openMetricsTwin(registry);
   return {
     render: (accept) => {
@@ -254,6 +254,8 @@ function registerConfig(registry: Registry, view: MetricsView): void {
     read: () => [[{ version: view.version, node: process.version }, 1]],
   });
 }
+
+const ALONE: WorkerFigures = { workers: 1, up: 1, restarts: 0 };
 
 function registerWorkers(registry: Registry, figures: () => WorkerFigures): void {
   gauge(registry, "workers_up", {

@@ -11,10 +11,12 @@
  * gives up: whoever watches this process must hear of it.
  */
 import cluster, { type Worker } from "node:cluster";
+import { type InstantUs, US_PER_SECOND } from "../core/units.ts";
+import type { Clock } from "../ports/clock.ts";
 import type { ToPrimary, ToWorker } from "./messages.ts";
 
 /** A worker that dies younger counts as one that could not work. */
-const YOUNG_MS = 10_000;
+const YOUNG_US = 10 * US_PER_SECOND;
 const YOUNG_DEATHS_MAX = 8;
 const FIRST_PAUSE_MS = 50;
 const PAUSE_MAX_MS = 5_000;
@@ -35,6 +37,7 @@ export interface PoolLog {
 export interface WorkerPoolOptions<T> {
   readonly workers: number;
   readonly log: PoolLog;
+  readonly clock: Clock;
   /** What a worker runs; when left out, the file that was started, also a bundle or a link. */
   readonly exec?: string;
   /** Before the first worker that dies young is replaced; each further one waits twice as long. */
@@ -57,13 +60,14 @@ export class PoolWorker<T> {
   readonly index: number;
   /** Of this process; never used again. */
   readonly id: number;
-  readonly startedAtMs: number = performance.now();
+  readonly startedAt: InstantUs;
   isUp = false;
   silentSeconds = 0;
   readonly #worker: Worker;
 
-  constructor(index: number, worker: Worker) {
+  constructor(index: number, worker: Worker, startedAt: InstantUs) {
     this.index = index;
+    this.startedAt = startedAt;
     this.id = worker.id;
     this.#worker = worker;
   }
@@ -145,7 +149,7 @@ export class WorkerPool<T> {
 
   #fork(index: number): void {
     const forked = cluster.fork();
-    const worker = new PoolWorker<T>(index, forked);
+    const worker = new PoolWorker<T>(index, forked, this.#options.clock.monotonicUs());
     this.#workers.set(worker.id, worker);
     forked.on("message", (message: ToPrimary) => this.#heard(worker, message));
     forked.on("listening", ({ address, port }) => {
@@ -207,13 +211,13 @@ export class WorkerPool<T> {
     if (this.#workers.size === 0) this.#whenAllGone?.();
     if (this.#stopping) return;
     const { index, pid } = worker;
-    const livedMs = performance.now() - worker.startedAtMs;
+    const livedUs = this.#options.clock.monotonicUs() - worker.startedAt;
     if (this.#whenNoneUp !== undefined) {
       const how = signalCode ?? `exit code ${exitCode}`;
       this.#whenNoneUp(new Error(`worker ${index} ended before it was ready (${how})`));
       return;
     }
-    this.#youngDeaths = livedMs < YOUNG_MS ? this.#youngDeaths + 1 : 0;
+    this.#youngDeaths = livedUs < YOUNG_US ? this.#youngDeaths + 1 : 0;
     const fields = { worker: index, pid, exitCode, signal: signalCode };
     if (this.#youngDeaths >= YOUNG_DEATHS_MAX) {
       this.#options.log.error(fields, "workers die as soon as they start; giving up");

@@ -24,11 +24,6 @@ export interface SeatListener<T> {
   onFault(error: unknown): void;
 }
 
-/** This process was forked by a primary. */
-export function isWorker(): boolean {
-  return cluster.isWorker;
-}
-
 export class WorkerSeat<T> {
   readonly begin: Begin<T>;
   /** The store of the primary, once it was asked for. */

@@ -22,6 +22,8 @@ const CONFIG: Identity["config"] = {
   needsRestart: ["redis"],
 };
 
+const NO_WORKERS = { workers: 0, up: 0, restarts: 0 };
+
 export class OpsDoor {
   /** Of the listener, once it is open. */
   port = 0;
@@ -30,6 +32,8 @@ export class OpsDoor {
   isDraining = false;
   store: "embedded" | "redis" = "redis";
   areKeysShown = false;
+  /** To be set before the listener is opened. */
+  workers: { workers: number; up: number; restarts: number } | undefined;
   figures: Figures = {
     limits: [{ name: "api", tally: new Tally(), unreconciled: 3, debt: 0, share: 0.25 }],
     trackedKeys: 7,
@@ -86,6 +90,7 @@ export class OpsDoor {
       started: () => this.hasStarted,
       draining: () => this.isDraining,
       identity: () => ({ ...identity, config: CONFIG, store: this.store }),
+      ...(this.workers !== undefined && { workers: () => this.workers ?? NO_WORKERS }),
       engine: this.engine(),
       observed,
       showKeys: () => this.areKeysShown,

@@ -59,6 +59,20 @@ describe("probes", () => {
     expect(text.endsWith("not ok\n")).toBe(true);
   });
 
+  it("of several workers pass while one is up, and tell how many are", async () => {
+    door = new OpsDoor();
+    door.workers = { workers: 3, up: 2, restarts: 4 };
+    client = await door.open();
+    expect((await client.get("/readyz?verbose")).text).toContain("[!] workers: 2 of 3 up\n");
+    expect((await client.get("/status")).json).toMatchObject({
+      workers: { configured: 3, up: 2, restarts: 4 },
+    });
+    expect(await statuses()).toEqual([200, 200, 200]);
+    door.workers.up = 0;
+    expect(await statuses()).toEqual([200, 200, 503]);
+    expect((await client.get("/readyz?verbose")).text).toContain("[-] workers: 0 of 3 up\n");
+  });
+
   it("answer HEAD without a body", async () => {
     const { status, text } = await client.send("HEAD", "/readyz");
     expect([status, text]).toEqual([200, ""]);

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, describe, expect, it } from "vitest";
+import { SystemClock } from "../../src/runtime/system-clock.ts";
 import { WorkerPool } from "../../src/workers/worker-pool.ts";
 import { until } from "../support/until.ts";
 
@@ -36,6 +37,7 @@ function startPool(script: string) {
     workers: 2,
     exec,
     firstPauseMs: 1,
+    clock: new SystemClock(),
     log: { info: note, warn: note, error: note },
     begin: (index) => ({ kind: "begin", index, texts: [], boundAs: new Map() }),
     onMessage: () => {},
