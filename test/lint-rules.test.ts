@@ -62,6 +62,8 @@ const IMPORT_TABLE: readonly [string, readonly string[], readonly string[]][] = 
   ["src/cli/simulate.ts", ["../../sim/simulate/simulate.ts"], ["../../sim/world.ts"]],
   ["src/main.ts", ["./cli/serve.ts"], ["./daemon.ts", "./server/http.ts"]],
   ["src/daemon.ts", ["./server/http.ts", "./store/redis/keys.ts"], ["./cli/serve.ts"]],
+  ["src/primary.ts", ["./server/http.ts", "./workers/messages.ts"], ["./cli/serve.ts"]],
+  ["src/workers", ["../ports/clock.ts", "./messages.ts"], ["../primary.ts", "../server/http.ts"]],
   [
     "sim",
     ["./world.ts", "../src/core/units.ts", "../src/config/load.ts", "../src/store/embedded/a.ts"],
