@@ -129,9 +129,9 @@ class Primary {
     const { listen } = this.live.config;
     try {
       await this.sockets.claim(pathsOf(listen), listen.socketMode);
-      const up = this.pool.start();
-      // Whichever tells why it cannot.
-      await Promise.all([this.sockets.inPlace, Promise.race([up, this.stopAsked.done])]);
+      const ready = Promise.all([this.pool.start(), this.sockets.inPlace]);
+      // A stop that comes during the start need not wait for its end.
+      await Promise.race([ready, this.stopAsked.done]);
       if (listen.ops !== undefined) await this.openOps();
       this.watch.start();
     } catch (error) {

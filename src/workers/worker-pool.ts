@@ -42,6 +42,8 @@ export interface WorkerPoolOptions<T> {
   readonly exec?: string;
   /** Before the first worker that dies young is replaced; each further one waits twice as long. */
   readonly firstPauseMs?: number;
+  /** Seconds without a report after which a worker that was up hangs. */
+  readonly silentSecondsMax?: number;
   /** What a worker is told first. @param index - Its place, from 0. */
   begin(index: number): ToWorker<T>;
   /** A worker has something to say; what its life is about is dealt with here. */
@@ -236,9 +238,10 @@ export class WorkerPool<T> {
 
   /** Seconds are counted and not measured: a machine that stood still has no worker that hangs. */
   #lookForHanging(): void {
+    const { silentSecondsMax = SILENT_SECONDS_MAX } = this.#options;
     for (const worker of this.#workers.values()) {
       worker.silentSeconds += 1;
-      const most = worker.isUp ? SILENT_SECONDS_MAX : STARTING_SECONDS_MAX;
+      const most = worker.isUp ? silentSecondsMax : STARTING_SECONDS_MAX;
       if (worker.silentSeconds < most) continue;
       const { index, pid, silentSeconds } = worker;
       this.#options.log.error(

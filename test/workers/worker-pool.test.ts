@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, describe, expect, it } from "vitest";
 import { SystemClock } from "../../src/runtime/system-clock.ts";
-import { WorkerPool } from "../../src/workers/worker-pool.ts";
+import { WorkerPool, type WorkerPoolOptions } from "../../src/workers/worker-pool.ts";
 import { until } from "../support/until.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "aliquot-pool-"));
@@ -26,7 +26,7 @@ const worker = (then: string): string => `
   ${then}`;
 
 /** Processes that run a few lines in place of a sidecar. */
-function startPool(script: string) {
+function startPool(script: string, options: Partial<WorkerPoolOptions<string>> = {}) {
   const exec = join(folder, "worker.cjs");
   writeFileSync(exec, script);
   const told = { gone: 0, hopeless: false, lines: [] as string[] };
@@ -48,6 +48,7 @@ function startPool(script: string) {
     onHopeless: () => {
       told.hopeless = true;
     },
+    ...options,
   });
   return { pool, told, up: pool.start() };
 }
@@ -86,6 +87,26 @@ describe("a pool of workers", () => {
     void up.catch(() => {});
     await running.stop();
     expect(running.workers).toEqual([]);
+  });
+
+  it("kills one that hangs, and replaces it", async () => {
+    const hangs = 'setInterval(() => process.send({ kind: "report", report: {} }), 200);';
+    const {
+      pool: running,
+      told,
+      up,
+    } = startPool(
+      worker(`${hangs} process.on("message", ({ kind }) => { while (kind === "report"); });`),
+      { silentSecondsMax: 3 },
+    );
+    await up;
+    const [first, second] = running.up;
+    first?.send({ kind: "report", id: 1 });
+    await until("another has its place", 25_000, () => {
+      return running.up.length === 2 && running.up[0]?.pid !== first?.pid;
+    });
+    expect(running.up[1]?.pid).toBe(second?.pid);
+    expect(told.lines).toEqual(["a worker hangs and is killed", "a worker died and is replaced"]);
   });
 
   it("gives up when workers die as soon as they start", async () => {
