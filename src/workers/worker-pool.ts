@@ -65,6 +65,8 @@ export class PoolWorker<T> {
   readonly startedAt: InstantUs;
   isUp = false;
   silentSeconds = 0;
+  /** What it was told last while it started, and may not have heard. */
+  unheard: ToWorker<T> | undefined;
   readonly #worker: Worker;
 
   constructor(index: number, worker: Worker, startedAt: InstantUs) {
@@ -128,8 +130,12 @@ export class WorkerPool<T> {
     return this.workers.filter(({ isUp }) => isUp);
   }
 
+  /** Also for those that start: they hear it when they are up. The last message counts then. */
   broadcast(message: ToWorker<T>): void {
-    for (const worker of this.#workers.values()) worker.send(message);
+    for (const worker of this.#workers.values()) {
+      if (!worker.isUp) worker.unheard = message;
+      worker.send(message);
+    }
   }
 
   /** No worker is replaced any more; each is told to stop. Resolves when all are gone. */
@@ -185,16 +191,20 @@ export class WorkerPool<T> {
   }
 
   #heard(worker: PoolWorker<T>, message: ToPrimary): void {
+    // Nobody may come back: what it had counted has been added up for good.
+    if (!this.#workers.has(worker.id)) return;
     worker.silentSeconds = 0;
     if (message.kind === "hello") {
+      worker.unheard = undefined;
       // One that has only just started has nothing to drain.
       if (this.#stopping) worker.kill();
       else worker.send(this.#options.begin(worker.index));
     }
     if (message.kind === "up") {
       worker.isUp = true;
-      // It does not listen for the word before it is up.
-      if (this.#stopping) worker.send({ kind: "stop" });
+      // It does not listen from its first message on until it follows.
+      if (worker.unheard !== undefined) worker.send(worker.unheard);
+      worker.unheard = undefined;
     }
     this.#options.onMessage(worker, message);
     if (message.kind === "failed") this.#whenNoneUp?.(new Error(message.message));
