@@ -140,7 +140,7 @@ class Primary {
       throw error;
     }
     this.started.set();
-    this.io.stdout(this.greeting());
+    if (!this.stopAsked.isSet) this.io.stdout(this.greeting());
   }
 
   /** Waits for the word to stop, then stops; resolves with the exit code. */

@@ -12,6 +12,9 @@ const LIMITS = [
   "  - { name: much, rate: 1000000/s, burst: 1000000 }",
 ].join("\n");
 
+/** Where it does not matter how many there are. */
+const TWO = { extra: "workers: 2" };
+
 afterEach(stopSidecars);
 
 const start = (rest: Partial<Parameters<typeof startSidecar>[0]> = {}): Promise<Sidecar> =>
@@ -145,10 +148,10 @@ describe("several workers without Redis", () => {
 
 describe("a sidecar of several workers", () => {
   it("replaces the socket that a crash left, and no other's", async () => {
-    const first = await start();
+    const first = await start(TWO);
     const { socket } = first;
     expect(statSync(socket).mode & 0o777).toBe(0o660);
-    const second = await start({ socket, unready: true });
+    const second = await start({ ...TWO, socket, unready: true });
     expect(await second.exited).toEqual({ code: 1, signal: null });
     expect(second.output).toContain(`another process answers on the socket ${socket}`);
     expect((await askAnew(first, "/v1/check?limit=much&key=k")).status).toBe(200);
@@ -156,13 +159,13 @@ describe("a sidecar of several workers", () => {
     await first.crash();
     await until("its workers have noticed", 10_000, () => !workers.some(isAlive));
     expect(existsSync(socket)).toBe(true);
-    const third = await start({ socket });
+    const third = await start({ ...TWO, socket });
     expect((await askAnew(third, "/v1/check?limit=much&key=k")).status).toBe(200);
   });
 
   it("does not start on a port in use: one sentence, no process left", async () => {
-    const first = await start();
-    const second = await start({ httpPort: first.httpPort, unready: true });
+    const first = await start(TWO);
+    const second = await start({ ...TWO, httpPort: first.httpPort, unready: true });
     const exit = await second.exited;
     expect(exit).toEqual({ code: 1, signal: null });
     expect(second.output.trim()).toBe(
