@@ -58,6 +58,13 @@ describe("the embedded store", () => {
     expect(store.keyValue("api", "key-499")).toBeDefined();
   });
 
+  it("holds no more keys where many pods have their sequence records among them", () => {
+    const store = new EmbeddedStore({ keysMax: 50 });
+    for (let i = 0; i < 100; i += 1) store.reconcile(START, `p/${i}`, spend(1, 1, "k"));
+    for (let i = 0; i < 500; i += 1) store.reconcile(START, "p/0", spend(i + 2, 1, `key-${i}`));
+    expect(store.size).toMatchObject({ keys: 50, batches: 100 });
+  });
+
   it("drops what says nothing any more, a little with each batch", () => {
     const store = new EmbeddedStore();
     for (let i = 0; i < 100; i += 1) store.reconcile(START, `p/${i}`, spend(1, 1, `key-${i}`));

@@ -21,11 +21,14 @@ export class LaneStore {
   readonly batches: Map<string, Kept>;
   /** Where the sweep goes on. */
   private walk: Iterator<[string, Kept]>;
+  /** Where the search for a key that makes room goes on. */
+  private hand: Iterator<[string, Kept]>;
 
   constructor(keys: Map<string, Kept> = new Map(), batches: Map<string, Kept> = new Map()) {
     this.keys = keys;
     this.batches = batches;
     this.walk = this.everything();
+    this.hand = keys.entries();
   }
 
   copy(): LaneStore {
@@ -60,14 +63,14 @@ export class LaneStore {
     let soonest: string | undefined;
     let expiresAt = Number.POSITIVE_INFINITY;
     for (let i = 0; i < CANDIDATES; i += 1) {
-      let next = this.walk.next();
+      let next = this.hand.next();
       if (next.done) {
-        this.walk = this.everything();
-        next = this.walk.next();
+        this.hand = this.keys.entries();
+        next = this.hand.next();
       }
       if (next.done) return;
       const [name, kept] = next.value;
-      if (name === spared || kept.expiresAt >= expiresAt || !this.keys.has(name)) continue;
+      if (name === spared || kept.expiresAt >= expiresAt) continue;
       soonest = name;
       expiresAt = kept.expiresAt;
     }
