@@ -34,6 +34,8 @@ export interface OpsParts {
 
 /** Pages whose figures are fetched when they are asked for. */
 const FRESH = /^\/(metrics|status)($|\?)/;
+/** Those who watch ask for it every second or two. */
+const WATCHED = /^\/status\?(.*&)?history/;
 
 /** @throws {ListenError} When the address cannot be bound. */
 export function openOps(address: Address, parts: OpsParts): Promise<HttpListener> {
@@ -61,9 +63,30 @@ export function openOps(address: Address, parts: OpsParts): Promise<HttpListener
     metrics: (accept) => metrics.render(accept),
     onUnexpectedError: onFault,
   });
+  const refreshLately = lately(observation, workers?.refresh);
   const fresh: typeof handler = (req, res) => {
-    if (workers === undefined || !FRESH.test(req.url ?? "")) handler(req, res);
-    else workers.refresh().then(() => handler(req, res), onFault);
+    const { url = "" } = req;
+    if (workers === undefined || !FRESH.test(url)) handler(req, res);
+    else {
+      const refreshed = WATCHED.test(url) ? refreshLately() : workers.refresh();
+      refreshed.then(() => handler(req, res), onFault);
+    }
   };
   return listenHttp(fresh, { kind: "tcp", ...address }, {}, onFault);
+}
+
+/** However many watch, each worker looks at all its keys for them once in a second at most. */
+function lately(
+  { history }: Observation,
+  refresh: () => Promise<void> = async () => {},
+): () => Promise<void> {
+  let second: number | undefined;
+  let refreshed = Promise.resolve();
+  return () => {
+    if (second !== history.last) {
+      second = history.last;
+      refreshed = refresh();
+    }
+    return refreshed;
+  };
 }
