@@ -31,6 +31,14 @@ export interface PooledReportsOptions {
 /** Keys that are shown are few; of each worker so many are told. */
 export const REPORTED_KEYS_MAX = 50;
 
+/**
+ * Most descriptors shown of workers that are gone, beyond those of which there is one for each rule:
+ * each worker saw other ones, and workers may die without end.
+ */
+const BYGONE_SHOWN_MAX = 2_000;
+/** What counts the rest of a rule together, as in each worker. */
+const OTHERS = "other";
+
 export class PooledReports {
   readonly #options: PooledReportsOptions;
   readonly #told = new Map<number, WorkerReport>();
@@ -73,14 +81,16 @@ export class PooledReports {
     this.#forwardUnmatched += report.forwardUnmatched;
     this.#unmatchedDescriptors += report.unmatchedDescriptors;
     const { shown = [], process = [] } = report.details ?? {};
-    this.#bygoneShown = mergedShown([this.#bygoneShown, shown]);
+    this.#bygoneShown = bounded(mergedShown([this.#bygoneShown, shown]));
     this.#bygoneProcess = this.#options.outliving([this.#bygoneProcess, process]);
   }
 
   figures(): Figures {
     const { workers, names } = this.#options;
     const all = this.#reports.map(({ counts }) => counts);
-    return pooledFigures(all, { names: names(), workers, bygone: this.#bygone });
+    const inForce = names();
+    this.#bygone.keep(new Set(inForce));
+    return pooledFigures(all, { names: inForce, workers, bygone: this.#bygone });
   }
 
   /** Overwrites what `into` holds with the sums of all workers. */
@@ -163,6 +173,17 @@ function addDurations(
   addNumbers(sum.counts, counts);
   sum.sumUs += sumUs;
   sums.set(name, sum);
+}
+
+/** The first ones as they are, and the others of each rule together. */
+function bounded(shown: readonly ShownDescriptor[]): readonly ShownDescriptor[] {
+  const isKept = ({ descriptor }: ShownDescriptor, index: number): boolean =>
+    index < BYGONE_SHOWN_MAX || descriptor === OTHERS;
+  if (shown.every(isKept)) return shown;
+  const together = shown.map((each, index) =>
+    isKept(each, index) ? each : { ...each, descriptor: OTHERS },
+  );
+  return mergedShown([together]);
 }
 
 /** Each worker bounds what it shows, so their sum is bounded. */

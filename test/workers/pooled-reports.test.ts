@@ -124,6 +124,37 @@ describe("the reports of several workers", () => {
     expect(allowedOf(reports)).toBe(0);
   });
 
+  it("forget it also when no worker dies meanwhile", () => {
+    const names = ["a"];
+    const reports = pool(names);
+    reports.note(1, reportOf([limitOf("a", 10)]));
+    reports.retire(1);
+    names.pop();
+    expect(reports.figures().limits).toEqual([]);
+    names.push("a");
+    expect(allowedOf(reports)).toBe(0);
+  });
+
+  it("show a bounded number of descriptors, however many workers die, and count them all", () => {
+    const reports = pool();
+    for (let worker = 0; worker < 100; worker += 1) {
+      const counts = { allowed: 1, denied: 0, shadow_denied: 0 };
+      const shown = Array.from({ length: 100 }, (_, i) => {
+        return { rule: i < 50 ? "r" : "s", descriptor: `x=${worker}.${i}`, counts };
+      });
+      reports.note(worker, reportOf([], { details: { ...DETAILS, shown } }));
+      reports.retire(worker);
+    }
+    const { shown } = reports.descriptors;
+    expect(shown.length).toBe(2_002);
+    expect(shown.reduce((sum, { counts }) => sum + counts.allowed, 0)).toBe(10_000);
+    const together = shown.filter(({ descriptor }) => descriptor === "other");
+    expect(together.map(({ rule, counts }) => [rule, counts.allowed])).toEqual([
+      ["r", 4_000],
+      ["s", 4_000],
+    ]);
+  });
+
   it("rank keys by what all workers see of them", () => {
     const reports = pool();
     const keys = (k: number, other: number) => ({
