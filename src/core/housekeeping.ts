@@ -17,7 +17,7 @@ import { refilled, toTicks } from "./deficit-bucket.ts";
 import { rescaleExact, touchExact } from "./exact-row.ts";
 import type { FallbackBuckets } from "./fallback-buckets.ts";
 import type { FleetSize } from "./fleet-size.ts";
-import type { HybridBuckets } from "./hybrid.ts";
+import { type HybridBuckets, isSameInRow } from "./hybrid.ts";
 import { IN_FLIGHT_TOKENS, LEVEL, SHARE, UNREPORTED } from "./hybrid-row.ts";
 import type { Limit } from "./limit.ts";
 import type { RowSchedule } from "./row-schedule.ts";
@@ -60,6 +60,11 @@ export class Housekeeping {
   relimit(slot: number, to: Limit, now: InstantUs): void {
     const from = this.#parts.table.limitOf(slot);
     if (from === to) return;
+    // A reload makes every limit anew, also those that it does not change.
+    if (!this.#parts.table.isAwake(slot) && from.mode === to.mode && isSameInRow(from, to)) {
+      this.#parts.table.setLimit(slot, to);
+      return;
+    }
     this.#parts.table.wake(slot);
     if (this.#parts.sole) {
       touchExact(this.#parts.table, slot, from, now);

@@ -241,8 +241,7 @@ export class HybridBuckets {
 
   /** Puts the row under changed numbers: the rate is scaled, and stock when the burst shrinks. */
   relimit(slot: number, from: Limit, to: Limit, now: InstantUs): void {
-    if (from.rate === to.rate && from.burst === to.burst && from.intervalUs === to.intervalUs)
-      return;
+    if (isSameInRow(from, to)) return;
     const { cells } = this.#table;
     const at = this.#table.at(slot);
     this.touch(slot, now, this.flowRate(slot));
@@ -270,6 +269,11 @@ export class HybridBuckets {
   #answered(slot: number): boolean {
     return ((this.#table.flags[slot] as number) & ANSWERED) !== 0;
   }
+}
+
+/** Whether a row holds the same numbers under both limits. */
+export function isSameInRow(from: Limit, to: Limit): boolean {
+  return from.rate === to.rate && from.burst === to.burst && from.intervalUs === to.intervalUs;
 }
 
 /** Most flow a pod may gather: one interval of its rate, but always a whole token. */

@@ -2,9 +2,17 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { ANSWERED, BucketTable, USED_AT } from "../../src/core/bucket-table.ts";
 import { ENTRY_FIELDS, REPLY, REPLY_FIELDS } from "../../src/core/exchange.ts";
+import { Housekeeping, type HousekeepingParts } from "../../src/core/housekeeping.ts";
 import { HybridBuckets } from "../../src/core/hybrid.ts";
 import { applyReply, cutRow } from "../../src/core/hybrid-exchange.ts";
-import { HYBRID_ROW, RELEASED, TRIGGERED_AT, UNREPORTED, WANT } from "../../src/core/hybrid-row.ts";
+import {
+  AVAILABLE,
+  HYBRID_ROW,
+  RELEASED,
+  TRIGGERED_AT,
+  UNREPORTED,
+  WANT,
+} from "../../src/core/hybrid-row.ts";
 import { RestedRows } from "../../src/core/rested-rows.ts";
 import { Tally } from "../../src/core/tally.ts";
 import { limitOf, MS, SECOND } from "../support/virtual-fleet.ts";
@@ -107,6 +115,21 @@ describe("a hybrid row at rest", () => {
     pod.table.flags[slot] = (pod.table.flags[slot] as number) & ~ANSWERED;
     pod.table.rest(slot, HEARD_US);
     expect(pod.table.isAwake(slot)).toBe(true);
+  });
+
+  it("sleeps on through a reload that changes nothing about it, and wakes for one that does", () => {
+    const pod = new Reconciled();
+    const slot = pod.add("a");
+    pod.table.rest(slot, HEARD_US);
+    const parts = { sole: false, table: pod.table, hybrid: new HybridBuckets(pod.table) };
+    const housekeeping = new Housekeeping(parts as unknown as HousekeepingParts, HEARD_US);
+    const same = limitOf({ tokens: 100, burst: 100 }, { margin: 0.5 });
+    housekeeping.relimit(slot, same, HEARD_US);
+    expect(pod.table.awake).toBe(0);
+    expect(pod.table.limitOf(slot)).toBe(same);
+    housekeeping.relimit(slot, limitOf({ tokens: 100, burst: 50 }), HEARD_US);
+    expect(pod.table.awake).toBe(1);
+    expect(pod.row(slot)[AVAILABLE]).toBe(35);
   });
 
   it("leaves nothing behind when it is removed, and its slot serves another key", () => {
