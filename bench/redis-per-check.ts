@@ -94,5 +94,7 @@ export function runFlexibleServer(argument: string): void {
       },
     );
   });
+  // Its connections are idle while the other designs have their turn.
+  server.keepAliveTimeout = 0;
   server.listen(path);
 }
