@@ -111,8 +111,8 @@ export class AliquotNode implements SchemeNode {
       keysMax: this.#timing.keysMax,
       podId: `pod-${context.pod}`,
     };
-    const build = parts.engine ?? ((given, now) => new PodLimiter(given, now));
-    this.#engine = build(options, context.nowUs());
+    this.#engine =
+      parts.engine?.(options, context.nowUs()) ?? new PodLimiter(options, context.nowUs());
     this.#draw = () => context.random.draw();
     if (setup.membership === "listed") {
       context.watchFleet(LISTING_LAG, (pods) => {

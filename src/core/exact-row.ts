@@ -29,6 +29,17 @@ export function touchExact(
   cells[at + DEFICIT_TICKS] = ticks;
 }
 
+/** What the bucket lacks at `now`, in token-ticks; the row is left as it is. */
+export function deficitOn(
+  table: BucketTable,
+  slot: number,
+  shape: BucketShape,
+  now: InstantUs,
+): number {
+  const since = toTicks(shape, now) - (table.cells[table.at(slot) + DEFICIT_TICKS] as number);
+  return refilled(shape, deficitAt(table, slot), since);
+}
+
 export function coversExact(
   table: BucketTable,
   slot: number,

@@ -1,7 +1,7 @@
 /** The fallback buckets of live rows: entering, spending, and what is charged afterwards. */
 import { type BucketTable, DEFICIT, DEFICIT_TICKS, FALLBACK, USED_AT } from "./bucket-table.ts";
-import { deficitOf, refilled, toTicks } from "./deficit-bucket.ts";
-import { deficitAt, rescaleExact, spendExact, touchExact } from "./exact-row.ts";
+import { deficitOf, toTicks } from "./deficit-bucket.ts";
+import { deficitAt, deficitOn, rescaleExact, spendExact, touchExact } from "./exact-row.ts";
 import { fallbackShape, fallbackStart, settled } from "./fallback.ts";
 import {
   FALLBACK_PODS,
@@ -128,9 +128,7 @@ export class FallbackBuckets {
 
   /** Whether the bucket would be full at `now`; the row is left as it is. */
   wouldBeFull(slot: number, now: InstantUs): boolean {
-    const shape = this.shapeOf(slot);
-    const ticksAt = this.#table.cells[this.#table.at(slot) + DEFICIT_TICKS] as number;
-    return refilled(shape, deficitAt(this.#table, slot), toTicks(shape, now) - ticksAt) === 0;
+    return deficitOn(this.#table, slot, this.shapeOf(slot), now) === 0;
   }
 
   shapeOf(slot: number): BucketShape {

@@ -6,15 +6,13 @@ import {
   type Book,
   type BucketTable,
   CALLING,
-  DEFICIT,
-  DEFICIT_TICKS,
   DUE,
   FALLBACK,
   HELD,
   IN_FLIGHT,
 } from "./bucket-table.ts";
-import { refilled, toTicks } from "./deficit-bucket.ts";
-import { rescaleExact, touchExact } from "./exact-row.ts";
+import { level } from "./deficit-bucket.ts";
+import { deficitOn, rescaleExact, touchExact } from "./exact-row.ts";
 import type { FallbackBuckets } from "./fallback-buckets.ts";
 import type { FleetSize } from "./fleet-size.ts";
 import { type HybridBuckets, isSameInRow } from "./hybrid.ts";
@@ -23,7 +21,7 @@ import type { Limit } from "./limit.ts";
 import type { RowSchedule } from "./row-schedule.ts";
 import type { StoreCalls } from "./store-calls.ts";
 import type { LimitFigures } from "./tally.ts";
-import { type DurationUs, type InstantUs, US_PER_MS, US_PER_SECOND } from "./units.ts";
+import { type DurationUs, type InstantUs, type Tokens, US_PER_MS, US_PER_SECOND } from "./units.ts";
 
 /** A key not used for so long that has nothing to tell is forgotten. */
 export const IDLE_US: DurationUs = 5 * US_PER_SECOND;
@@ -108,12 +106,7 @@ export class Housekeeping {
   #isForgettable(slot: number, now: InstantUs): boolean {
     const { table } = this.#parts;
     const { cells } = table;
-    if (this.#parts.sole) {
-      const at = table.at(slot);
-      const shape = table.limitOf(slot);
-      const since = toTicks(shape, now) - (cells[at + DEFICIT_TICKS] as number);
-      return refilled(shape, cells[at + DEFICIT] as number, since) === 0;
-    }
+    if (this.#parts.sole) return deficitOn(table, slot, table.limitOf(slot), now) === 0;
     const flags = table.flags[slot] as number;
     const busy = DUE | IN_FLIGHT | HELD | CALLING;
     if ((flags & busy) !== 0 || this.#parts.calls.holdsLease(slot)) return false;
@@ -123,12 +116,17 @@ export class Housekeeping {
     return (flags & FALLBACK) === 0 || this.#parts.fallback.wouldBeFull(slot, now);
   }
 
-  figuresOf(book: Book): LimitFigures {
-    const { table } = this.#parts;
+  figuresOf(book: Book, now: InstantUs): LimitFigures {
+    const { name } = book.limit;
+    const { tally } = book;
+    if (this.#parts.sole) {
+      return { name, tally, unreconciled: 0, debt: this.#soleDebt(book, now), share: 1 };
+    }
+    const { table, fleet } = this.#parts;
     let unreconciled = 0;
     let debt = 0;
     let shares = 0;
-    for (const slot of this.#parts.sole ? [] : book.slots.values()) {
+    for (const slot of book.slots.values()) {
       if (!table.isAwake(slot)) {
         debt = Math.max(debt, -table.rested.level(slot));
         shares += table.rested.share(slot);
@@ -140,8 +138,18 @@ export class Housekeeping {
       debt = Math.max(debt, -(cells[at + LEVEL] as number));
       shares += cells[at + SHARE] as number;
     }
-    const equal = this.#parts.sole ? 1 : 1 / this.#parts.fleet.pods(book.limit.fallback.maxPods);
-    const share = this.#parts.sole || book.slots.size === 0 ? equal : shares / book.slots.size;
-    return { name: book.limit.name, tally: book.tally, unreconciled, debt, share };
+    const equal = 1 / fleet.pods(book.limit.fallback.maxPods);
+    const share = book.slots.size === 0 ? equal : shares / book.slots.size;
+    return { name, tally, unreconciled, debt, share };
+  }
+
+  #soleDebt({ slots }: Book, now: InstantUs): Tokens {
+    const { table } = this.#parts;
+    let debt = 0;
+    for (const slot of slots.values()) {
+      const limit = table.limitOf(slot);
+      debt = Math.max(debt, -level(limit, deficitOn(table, slot, limit, now)));
+    }
+    return debt;
   }
 }

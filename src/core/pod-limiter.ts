@@ -285,7 +285,7 @@ export class PodLimiter {
   }
 
   figures(now: InstantUs): Figures {
-    const limits = [...this.#books.all()].map((book) => this.#housekeeping.figuresOf(book));
+    const limits = [...this.#books.all()].map((book) => this.#housekeeping.figuresOf(book, now));
     return { ...this.counts(now), limits };
   }
 

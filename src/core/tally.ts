@@ -41,7 +41,7 @@ export interface LimitCounts {
 export interface LimitFigures extends LimitCounts {
   /** Admitted here and not yet acknowledged by the store. */
   readonly unreconciled: Tokens;
-  /** Largest debt among this pod's buckets at the last reconcile. */
+  /** Largest debt among this pod's buckets: at the last reconcile, or now without a store. */
   readonly debt: Tokens;
   /** Mean share of the rate over this pod's buckets, 0 to 1; 1 without a store. */
   readonly share: number;

@@ -241,3 +241,15 @@ describe("O20 the table of keys", () => {
     expect(pod.engine.figures(pod.now).trackedKeys).toBeLessThan(50);
   });
 });
+
+describe("a debt without a store", () => {
+  it("is told as it is at the instant of asking, and paid back by refill", () => {
+    const limit = limitOf({ tokens: 10, burst: 10 });
+    const pod = new SoleEngine([limit]);
+    pod.engine.report(0, { limit, key: "k", cost: 25 });
+    const debtAt = (now: number): number | undefined => pod.engine.figures(now).limits[0]?.debt;
+    expect(debtAt(0)).toBe(15);
+    expect(debtAt(SECOND)).toBe(5);
+    expect(debtAt(2 * SECOND)).toBe(0);
+  });
+});
