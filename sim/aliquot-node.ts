@@ -106,13 +106,11 @@ export class AliquotNode implements SchemeNode {
       limits: this.#limits,
       sole: false,
       lanes: store.backend.lanes,
-      commandTimeoutUs: this.#timing.commandTimeoutUs,
-      decisionTimeoutUs: this.#timing.decisionTimeoutUs,
-      keysMax: this.#timing.keysMax,
+      ...this.#timing,
       podId: `pod-${context.pod}`,
     };
-    this.#engine =
-      parts.engine?.(options, context.nowUs()) ?? new PodLimiter(options, context.nowUs());
+    const build = parts.engine ?? ((given, now) => new PodLimiter(given, now));
+    this.#engine = build(options, context.nowUs());
     this.#draw = () => context.random.draw();
     if (setup.membership === "listed") {
       context.watchFleet(LISTING_LAG, (pods) => {
