@@ -15,6 +15,11 @@ import { type DurationUs, type InstantUs, type Tokens, US_PER_SECOND } from "./u
 /** Batches remembered at most, and for how long: longer than a replica lags. */
 const BATCHES_MAX = 50;
 const LIFE_US: DurationUs = 5 * US_PER_SECOND;
+/**
+ * So long after a batch was acknowledged the store still knows its number, even when the batch had
+ * been applied as long before as one is sent (`BATCH_LIFE_US` of the ten minutes).
+ */
+const KNOWN_US: DurationUs = 240 * US_PER_SECOND;
 
 interface Report {
   readonly limit: Limit;
@@ -29,6 +34,18 @@ interface Acknowledged {
   readonly epoch: number;
   readonly at: InstantUs;
   readonly reports: readonly Report[];
+}
+
+/** The circumstances under which the store was heard again. */
+export interface Return {
+  readonly now: InstantUs;
+  /**
+   * The store had not come back by then. The time since counts for nothing: what it refills is
+   * credited to what is reported meanwhile.
+   */
+  readonly absentAt: InstantUs;
+  /** Part of the rate that refills, 1 or less. */
+  readonly refill: number;
 }
 
 export class Journal {
@@ -52,13 +69,16 @@ export class Journal {
    * Takes what the store has forgotten: everything acknowledged after the batch that it names as
    * the last one applied, and what has not been refilled anyway before the store came back.
    *
-   * @param absentAt - The store had not come back by then. The time since counts for nothing: what
-   *   it refills is credited to what is reported meanwhile.
-   * @param refill - Part of the rate that refills, 1 or less.
    * @returns One report per limit and key.
    */
-  takeMissing(previousSeq: number, epoch: number, absentAt: InstantUs, refill: number): Report[] {
-    const missing = this.#batches.filter((past) => past.seq > previousSeq && past.epoch === epoch);
+  takeMissing(previousSeq: number, epoch: number, { now, absentAt, refill }: Return): Report[] {
+    const missing = this.#batches.filter(
+      ({ seq, epoch: under, at }) =>
+        seq > previousSeq &&
+        under === epoch &&
+        // After a long pause the store knows no number any more, and has lost nothing.
+        (previousSeq > 0 || now - at < KNOWN_US),
+    );
     if (missing.length === 0) return [];
     this.#batches = this.#batches.filter((past) => past.seq <= previousSeq);
     const byKey = new Map<string, Report>();

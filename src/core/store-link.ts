@@ -157,12 +157,10 @@ export class StoreLink {
 
   /** Reports again what the store has forgotten by a failover to an older replica. */
   #repair(lane: Lane, batch: CutBatch, reply: BatchReply, now: InstantUs): void {
-    for (const { limit, key, consumed } of lane.journal.takeMissing(
-      Math.min(reply.previousSeq, batch.seq - 1),
-      reply.epoch,
-      lane.sentBefore,
-      1 - lane.hold,
-    )) {
+    const previousSeq = Math.min(reply.previousSeq, batch.seq - 1);
+    const when = { now, absentAt: lane.sentBefore, refill: 1 - lane.hold };
+    for (const missing of lane.journal.takeMissing(previousSeq, reply.epoch, when)) {
+      const { limit, key, consumed } = missing;
       const entry = bareEntry(limit, consumed);
       this.#addOrphan(lane, { limit, key, entry });
     }
