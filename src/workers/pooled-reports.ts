@@ -4,14 +4,9 @@
  */
 import type { LimitStanding } from "../core/mode-choice.ts";
 import type { Figures } from "../core/tally.ts";
+import type { KeyFigures, RankedKey } from "../ports/observed.ts";
 import { addNumbers, Bygone, pooledFigures } from "./pooled-counts.ts";
-import type {
-  Details,
-  ReportedDurations,
-  ReportedKeys,
-  ShownDescriptor,
-  WorkerReport,
-} from "./worker-report.ts";
+import type { Details, ReportedDurations, ShownDescriptor, WorkerReport } from "./worker-report.ts";
 
 /** What durations are added to. */
 interface DurationSum {
@@ -124,7 +119,7 @@ export class PooledReports {
   }
 
   /** @param most - Longest list. */
-  keys(most: number): ReportedKeys {
+  keys(most: number): KeyFigures {
     const all = this.#details.map(({ keys }) => keys);
     return {
       sampledEvery: all.reduce((gap, { sampledEvery }) => Math.max(gap, sampledEvery), 1),
@@ -202,7 +197,7 @@ function mergedShown(lists: readonly (readonly ShownDescriptor[])[]): readonly S
   return [...merged.values()];
 }
 
-type Ranking = ReportedKeys["busiest"];
+type Ranking = readonly RankedKey[];
 
 function mergedKeys(lists: readonly Ranking[]): Ranking {
   const merged = new Map<string, Ranking[number]>();

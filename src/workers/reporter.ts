@@ -2,13 +2,9 @@
 import type { Limit } from "../core/limit.ts";
 import type { LimitStanding } from "../core/mode-choice.ts";
 import type { Counts, Figures } from "../core/tally.ts";
+import type { KeyFigures } from "../ports/observed.ts";
 import { REPORTED_KEYS_MAX } from "./pooled-reports.ts";
-import type {
-  ReportedDurations,
-  ReportedKeys,
-  ShownDescriptor,
-  WorkerReport,
-} from "./worker-report.ts";
+import type { ReportedDurations, ShownDescriptor, WorkerReport } from "./worker-report.ts";
 
 /** Where the figures come from. */
 export interface ReportParts {
@@ -21,7 +17,7 @@ export interface ReportParts {
   readonly observed: {
     readonly durations: Readonly<Record<string, ReportedDurations>>;
     readonly reconcileDurations: ReportedDurations;
-    readonly keys: { figures(most: number): ReportedKeys };
+    readonly keys: { figures(most: number): KeyFigures };
   };
   readonly policies: { readonly unmatched: number };
   readonly envoy: {

@@ -2,6 +2,7 @@
 import type { LimitStanding } from "../core/mode-choice.ts";
 import type { Counts, Outcome } from "../core/tally.ts";
 import type { DurationUs, Tokens } from "../core/units.ts";
+import type { KeyFigures } from "../ports/observed.ts";
 
 /** The numbers of a `Tally`; it arrives without its methods. */
 export interface TallyNumbers {
@@ -37,22 +38,10 @@ export interface ShownDescriptor {
   readonly counts: Readonly<Record<Outcome, number>>;
 }
 
-interface ReportedKey {
-  readonly limit: string;
-  readonly key: string;
-  readonly perSecond: number;
-}
-
-export interface ReportedKeys {
-  readonly sampledEvery: number;
-  readonly busiest: readonly ReportedKey[];
-  readonly mostDenied: readonly ReportedKey[];
-}
-
 /** What costs more to find out, so that it is told when it is asked for. */
 export interface Details {
   readonly standings: ReadonlyMap<string, LimitStanding>;
-  readonly keys: ReportedKeys;
+  readonly keys: KeyFigures;
   readonly shown: readonly ShownDescriptor[];
   /** Metrics of the process in the form of their library. */
   readonly process: readonly object[];
