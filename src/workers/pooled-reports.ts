@@ -27,7 +27,7 @@ export interface PooledReportsOptions {
 export const REPORTED_KEYS_MAX = 50;
 
 /**
- * Most descriptors shown of workers that are gone, beyond those of which there is one for each rule:
+ * Most descriptors shown of workers that are gone, beside one for each rule that counts the rest:
  * each worker saw other ones, and workers may die without end.
  */
 const BYGONE_SHOWN_MAX = 2_000;
