@@ -146,6 +146,7 @@ export function applyReply(
   table.flags[slot] = (table.flags[slot] as number) | ANSWERED;
   if (terms.late) {
     cells[at + RELEASED] = (cells[at + RELEASED] as number) + granted;
+    if (limit.mode !== "hybrid") noteLevel(cells, at, terms.now, reply, replyBase);
     return;
   }
   const target = reply[replyBase + REPLY.target] as number;
@@ -165,10 +166,20 @@ export function applyReply(
   cells[at + FLOW_MAX] = flowMax(limit, rate);
   cells[at + FLOW] = Math.min(cells[at + FLOW] as number, cells[at + FLOW_MAX] as number);
   cells[at + FLOW_AT] = Math.max(terms.now, cells[at + FLOW_AT] as number);
+  noteLevel(cells, at, terms.now, reply, replyBase);
+  cells[at + STOCK_US] = (reply[replyBase + REPLY.stockSeconds] as number) * US_PER_SECOND;
+}
+
+function noteLevel(
+  cells: Float64Array,
+  at: number,
+  now: InstantUs,
+  reply: Float64Array,
+  replyBase: number,
+): void {
   cells[at + LEVEL] = reply[replyBase + REPLY.level] as number;
   cells[at + AVAILABLE] = reply[replyBase + REPLY.available] as number;
-  cells[at + HEARD_AT] = terms.now;
-  cells[at + STOCK_US] = (reply[replyBase + REPLY.stockSeconds] as number) * US_PER_SECOND;
+  cells[at + HEARD_AT] = now;
 }
 
 /** Fields that a report has whether the row lives on or not. */

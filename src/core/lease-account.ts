@@ -10,6 +10,7 @@
  * told by slot. Instants are this pod's monotonic time unless they are said to be the store's.
  */
 
+import { grownLevel, type KnownLevel, laterWord } from "./known-level.ts";
 import { LeasePurse } from "./lease-purse.ts";
 import type { Limit } from "./limit.ts";
 import { LEASE, LEASE_REPLY, LEASE_US } from "./store-call.ts";
@@ -116,11 +117,15 @@ export class LeaseAccount {
     return this.isOpen(now) && this.#openWasBlocked ? RENEW_GAP_US : 0;
   }
 
-  /** The level of the key as this pod believes it, what it holds included. */
-  estimate(limit: Limit, now: InstantUs): number {
-    if (this.#block === undefined) return this.#lastLevel(limit, now) + this.purse.have(now);
-    const { level, sentAt } = this.#block;
-    return level + (limit.rate * (now - sentAt)) / US_PER_SECOND + this.purse.have(now);
+  /**
+   * The level of the key as this pod believes it, what it holds included.
+   *
+   * @param told - What the answer to the last report said.
+   */
+  estimate(limit: Limit, now: InstantUs, told: KnownLevel | undefined): number {
+    const blocked = this.#block && { level: this.#block.level, at: this.#block.sentAt };
+    const known = laterWord(blocked ?? this.#known, told);
+    return grownLevel(known, limit, now) + this.purse.have(now);
   }
 
   /** Something to tell: tokens to give back, or enough spent to matter to the level. */
@@ -207,16 +212,11 @@ export class LeaseAccount {
     return Number.POSITIVE_INFINITY;
   }
 
-  #known: { level: number; at: InstantUs } | undefined;
+  #known: KnownLevel | undefined;
 
   /** The key is scarce: checks that are not covered wait for their ticket. */
   get isBlocked(): boolean {
     return this.#block !== undefined;
-  }
-
-  #lastLevel(limit: Limit, now: InstantUs): number {
-    if (this.#known === undefined) return limit.burst;
-    return this.#known.level + (limit.rate * (now - this.#known.at)) / US_PER_SECOND;
   }
 
   /** Tokens to hold: enough for the time until the next renewal, none for a trickle. */

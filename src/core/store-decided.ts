@@ -5,7 +5,14 @@
 import { type BucketTable, FALLBACK } from "./bucket-table.ts";
 import type { FallbackBuckets } from "./fallback-buckets.ts";
 import type { Grant, HeldCheck } from "./held-checks.ts";
-import { ISOLATED_AT, UNREPORTED } from "./hybrid-row.ts";
+import {
+  HEARD_AT,
+  IN_FLIGHT_TOKENS,
+  ISOLATED_AT,
+  LEVEL,
+  REPLIED_AT,
+  UNREPORTED,
+} from "./hybrid-row.ts";
 import type { RowSchedule } from "./row-schedule.ts";
 import type { Seat } from "./seat.ts";
 import type { StoreCalls } from "./store-calls.ts";
@@ -126,11 +133,15 @@ export class StoreDecided {
   }
 
   /** Tokens of the key as this pod believes them, its own included. */
-  estimate(seat: Seat, now: InstantUs): number {
-    const { calls } = this.#parts;
-    if (seat.footing === "leased")
-      return calls.accounts.lease(seat.slot, now).estimate(seat.limit, now);
-    return calls.accounts.take(seat.slot).estimate(seat.limit, now);
+  estimate({ slot, limit, footing }: Seat, now: InstantUs): number {
+    const { accounts } = this.#parts.calls;
+    const { cells } = this.#parts.table;
+    const at = this.#parts.table.at(slot);
+    const owed = (cells[at + UNREPORTED] as number) + (cells[at + IN_FLIGHT_TOKENS] as number);
+    const [level, heardAt] = [cells[at + LEVEL] as number, cells[at + HEARD_AT] as number];
+    const told = cells[at + REPLIED_AT] === 0 ? undefined : { level, at: heardAt };
+    const account = footing === "leased" ? accounts.lease(slot, now) : accounts.take(slot);
+    return account.estimate(limit, now, told) - owed;
   }
 
   retryAfter(seat: Seat, now: InstantUs): DurationUs {

@@ -7,6 +7,7 @@
  * another limit denied go back at once, with the time they were taken, so that the store can tell
  * whether the bucket has overflowed meanwhile.
  */
+import { grownLevel, type KnownLevel, laterWord } from "./known-level.ts";
 import type { Limit } from "./limit.ts";
 import { TAKE_REPLY } from "./store-call.ts";
 import { type DurationUs, type InstantUs, type Tokens, US_PER_MS, US_PER_SECOND } from "./units.ts";
@@ -34,7 +35,7 @@ interface GiveBack {
 export class TakeAccount {
   #credits: { tokens: Tokens; until: InstantUs }[] = [];
   #denial: Denial | undefined;
-  #known: { level: number; at: InstantUs } | undefined;
+  #known: KnownLevel | undefined;
   #demand = 0;
   #giveBack: GiveBack | undefined;
 
@@ -92,10 +93,9 @@ export class TakeAccount {
     return cost >= this.#denial.cost && now < until ? until - now : 0;
   }
 
-  estimate(limit: Limit, now: InstantUs): number {
-    if (this.#known === undefined) return limit.burst;
-    const grown = (limit.rate * (now - this.#known.at)) / US_PER_SECOND;
-    return Math.min(limit.burst, this.#known.level + grown);
+  /** @param told - What the answer to the last report said. */
+  estimate(limit: Limit, now: InstantUs, told: KnownLevel | undefined): number {
+    return grownLevel(laterWord(this.#known, told), limit, now);
   }
 
   /** What the next call of this key says besides its costs. */
