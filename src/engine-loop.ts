@@ -10,6 +10,7 @@ import type { Coordinator } from "./ports/coordinator.ts";
 import type { Random } from "./ports/random.ts";
 import { ReconcileLoop } from "./runtime/reconcile-loop.ts";
 import { StoreWatch } from "./runtime/store-watch.ts";
+import { ahead } from "./runtime/wake-timer.ts";
 
 /** The store of a primary answers from memory; a longer silence is like one of Redis. */
 export const STORE_TIMEOUT_US: DurationUs = 50 * US_PER_MS;
@@ -37,7 +38,7 @@ export function createLoop(config: Config, parts: LoopParts): ReconcileLoop {
       limits,
       podId,
       membersPerPod,
-      decisionTimeoutUs,
+      decisionTimeoutUs: ahead(decisionTimeoutUs),
       keysMax,
       sole: coordinator === undefined,
       lanes: coordinator?.lanes ?? 1,

@@ -10,17 +10,11 @@ import type { HeldCheck, HeldChecks } from "./held-checks.ts";
 import { isLargeCost } from "./mode-choice.ts";
 import { Seat } from "./seat.ts";
 import type { StoreDecided } from "./store-decided.ts";
-import { type DurationUs, type InstantUs, type Tokens, US_PER_MS, US_PER_SECOND } from "./units.ts";
+import { type DurationUs, type InstantUs, type Tokens, US_PER_SECOND } from "./units.ts";
 import { Verdict, type Verdicts } from "./verdicts.ts";
 
 /** A check may name so many limits; seats for them are made once. */
 export const CHECKS_MAX = 16;
-
-/**
- * So much before its time is up a held check is decided by the pod: timers are late by a
- * millisecond or so, and the answer has to be on its way by then. A tenth of shorter timeouts.
- */
-const LATE_US: DurationUs = US_PER_MS;
 
 /** A large cost is told to the fleet with the heartbeats of so long; the fleet remembers it. */
 const LARGE_COST_US: DurationUs = 60 * US_PER_SECOND;
@@ -163,9 +157,7 @@ export class DecisionDesk {
       if (!costs.has(seat.slot)) asking.push(seat);
       costs.set(seat.slot, (costs.get(seat.slot) ?? 0) + seat.check.cost);
     }
-    const { decisionTimeoutUs } = this.#parts;
-    const deadline =
-      now + decisionTimeoutUs - Math.min(LATE_US, Math.floor(decisionTimeoutUs / 10));
+    const deadline = now + this.#parts.decisionTimeoutUs;
     const held = this.#parts.held.hold([...checks], costs.keys(), deadline);
     for (const seat of asking) {
       this.#parts.accounts.hold(held, seat, costs.get(seat.slot) as Tokens, now);

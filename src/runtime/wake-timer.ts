@@ -5,11 +5,19 @@
  * "Not later than now" means the end of this turn of the event loop (`setImmediate`), so that all
  * checks that one turn reads from its sockets end up in one batch.
  */
-import { type InstantUs, US_PER_MS } from "../core/units.ts";
+import { type DurationUs, type InstantUs, US_PER_MS } from "../core/units.ts";
 import type { Clock } from "../ports/clock.ts";
 
 /** A later instant is approached in steps: Node turns a longer timeout into one millisecond. */
 const TIMEOUT_MAX_MS = 2 ** 31 - 1;
+
+/**
+ * How long to wait for something that must be on its way within this time: timers are late by a
+ * millisecond or so. A millisecond less, a tenth of times below ten.
+ */
+export function ahead(time: DurationUs): DurationUs {
+  return time - Math.min(US_PER_MS, Math.floor(time / 10));
+}
 
 export class WakeTimer {
   private readonly clock: Clock;
