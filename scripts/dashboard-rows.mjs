@@ -181,6 +181,15 @@ export const ROWS = [
         ],
       },
       {
+        title: "Workers",
+        unit: "short",
+        means: "Processes that answer checks; one in each sidecar unless `workers` says more.",
+        queries: [
+          ["sum(aliquot_workers_up{$sel})", "up"],
+          [`sum(increase(aliquot_worker_restarts_total{$sel}[${TIME}]))`, "replaced"],
+        ],
+      },
+      {
         title: "Keys",
         unit: "short",
         means: "Keys that pods track, and keys evicted to make room.",
