@@ -34,7 +34,7 @@ export function greetingLines(greeting: Greeting): string {
   if (grpcTcp !== undefined) lines.push(`  Envoy on   ${grpcTcp} (gRPC)`);
   const resp = [respSocket, respTcp].filter((address) => address !== undefined);
   if (resp.length > 0) lines.push(`  checks on  ${resp.join(" and ")} (Redis protocol)`);
-  if (ops !== undefined) lines.push(`  ops on     http://${ops} (/readyz /metrics /status)`);
+  if (ops !== undefined) lines.push(`  ops on     http://${ops} (status page, /readyz, /metrics)`);
   lines.push(`Try: ${curlLine(greeting)}`);
   return lines.map((line) => `${line}\n`).join("");
 }
