@@ -163,6 +163,8 @@ export class WorkerPool<T> {
     forked.on("listening", ({ address, port }) => {
       this.#options.onListening(port > 0 ? port : address);
     });
+    // A message that no longer reaches a worker is an error of the worker too, and its end follows.
+    forked.on("error", () => {});
     this.#awaitEnd(forked, () => this.#gone(worker, forked));
   }
 
