@@ -11,6 +11,7 @@ import { type Browser, chromium, type Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { keyDigest } from "../../src/store/redis/keys.ts";
 import { type Sidecar, startSidecar, stopSidecars } from "../support/sidecar.ts";
+import { until } from "../support/until.ts";
 
 const PATHS = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
 const { CHROMIUM = "" } = process.env;
@@ -59,6 +60,9 @@ const COLOURS = `{
   const style = getComputedStyle(document.body);
   [style.color, style.backgroundColor];
 }`;
+const HAS_COURSE = `/[0-9]/.test(
+  document.querySelector("#chart-decisions .line").getAttribute("d"))`;
+
 const HIGHEST = `Math.min(...document.querySelector("#chart-decisions .line").getAttribute("d")
   .match(/ [0-9.]+/g).map(Number))`;
 
@@ -109,6 +113,7 @@ describe.skipIf(EXECUTABLE === undefined)("the status page in a browser", () => 
 
   test("figures move under load, keys are ranked, and a limit can be looked at alone", async () => {
     const page = await open();
+    await until("a chart is drawn", 10_000, () => page.evaluate<boolean>(HAS_COURSE));
     expect(await page.evaluate<number>(HIGHEST)).toBe(150);
     for (let i = 0; i < 60; i += 1) await sidecar.check("api", "busy");
     for (let i = 0; i < 8; i += 1) await sidecar.check("login", "alice");
