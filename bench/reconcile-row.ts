@@ -9,11 +9,14 @@ import {
 
 export interface ReconcileRow extends ReconcileCase, ReconcileFigures {}
 
-export function reconcileLines({ keys, round, steady }: ReconcileRow): string[] {
+export function reconcileLines({ keys, round, steady, undisturbed }: ReconcileRow): string[] {
   return [
     `  ${keys} active keys, ${RECONCILE_PODS} pods`,
     ...phaseLines("a round alone", round),
     ...phaseLines(`${STEADY_CHECKS} checks/s a pod`, steady),
+    ...(undisturbed === undefined
+      ? []
+      : phaseLines("the same, and nothing takes a core from Redis", undisturbed)),
   ];
 }
 

@@ -76,8 +76,8 @@ export const REPLY = {
 } as const;
 export const REPLY_FIELDS = 11;
 
-/** Most entries of one batch: keeps a script call near a millisecond (errata-hybrid F5). */
-export const BATCH_ENTRIES_MAX = 64;
+/** Most entries of one batch: keeps the longest script call below a millisecond. */
+export const BATCH_ENTRIES_MAX = 40;
 
 /** Groups of the key space; a group is one hash tag in the store. */
 export const GROUPS = 64;
