@@ -2,10 +2,9 @@
 import type { Address } from "./config/address.ts";
 import type { LiveConfig } from "./config/reload.ts";
 import type { DescriptorFigures } from "./observe/descriptor-metrics.ts";
-import type { WorkerFigures } from "./observe/metrics.ts";
 import type { Observation } from "./observe/observation.ts";
 import type { ProcessMetrics } from "./observe/pooled-processes.ts";
-import type { Observed } from "./ports/observed.ts";
+import type { Observed, WorkerCounts } from "./ports/observed.ts";
 import { type HttpListener, listenHttp } from "./server/listener.ts";
 import { createOpsHandler, type ObservedEngine } from "./server/ops.ts";
 import { keyDigest } from "./store/redis/keys.ts";
@@ -25,7 +24,7 @@ export interface OpsParts {
   onFault(error: unknown): void;
   /** Where there are several processes. */
   readonly workers?: {
-    figures(): WorkerFigures;
+    figures(): WorkerCounts;
     processes(): readonly ProcessMetrics[];
     /** Fetches what the others know; never rejects. */
     refresh(): Promise<void>;

@@ -7,6 +7,7 @@
  */
 import { Registry } from "prom-client";
 import { type Figures, type LimitFigures, type Listing, OUTCOMES, SOURCES } from "../core/tally.ts";
+import type { WorkerCounts } from "../ports/observed.ts";
 import { type DescriptorFigures, registerDescriptors } from "./descriptor-metrics.ts";
 import { DurationCounts } from "./duration-counts.ts";
 import { durationHistogram } from "./duration-histogram.ts";
@@ -35,16 +36,6 @@ export interface ConfigFigures {
   readonly hash: string;
 }
 
-/** The processes of a sidecar that has several. */
-export interface WorkerFigures {
-  /** As configured. */
-  readonly workers: number;
-  /** Those that answer checks now. */
-  readonly up: number;
-  /** Since the start, those that were replaced. */
-  readonly restarts: number;
-}
-
 /** What the daemon lets the metrics see. */
 export interface MetricsView {
   /** Asked once per scrape. */
@@ -58,7 +49,7 @@ export interface MetricsView {
   readonly reconcileDurations: DurationCounts;
   readonly version: string;
   /** Left out where one process does everything: it is its own and only worker. */
-  readonly workers?: (() => WorkerFigures) | undefined;
+  readonly workers?: (() => WorkerCounts) | undefined;
   /** Metrics of further processes that are the same sidecar; none when left out. */
   readonly processes?: (() => readonly ProcessMetrics[]) | undefined;
 }
@@ -255,9 +246,9 @@ function registerConfig(registry: Registry, view: MetricsView): void {
   });
 }
 
-const ALONE: WorkerFigures = { workers: 1, up: 1, restarts: 0 };
+const ALONE: WorkerCounts = { workers: 1, up: 1, restarts: 0 };
 
-function registerWorkers(registry: Registry, figures: () => WorkerFigures): void {
+function registerWorkers(registry: Registry, figures: () => WorkerCounts): void {
   gauge(registry, "workers_up", {
     help: "Worker processes that answer checks.",
     read: () => [[{}, figures().up]],

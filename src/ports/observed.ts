@@ -54,3 +54,13 @@ export interface Observed {
   readonly history: PastSeconds;
   readonly keys: { figures(most: number): KeyFigures };
 }
+
+/** Processes that share the listeners. */
+export interface WorkerCounts {
+  /** As configured. */
+  readonly workers: number;
+  /** Those that answer checks now. */
+  readonly up: number;
+  /** Since the start, those that were replaced. */
+  readonly restarts: number;
+}

@@ -8,13 +8,13 @@
 import type { ServerResponse } from "node:http";
 import type { Counts, Figures } from "../core/tally.ts";
 import type { Decider } from "../ports/decider.ts";
-import type { Observed } from "../ports/observed.ts";
+import type { Observed, WorkerCounts } from "../ports/observed.ts";
 import { send, sendJson, sendOptions, sendProblem } from "./answer.ts";
 import { unknownLimit } from "./check-body.ts";
 import type { RequestHandler } from "./http-api.ts";
 import { asciiJson, excerpt, methodNotAllowed, Problem } from "./problem.ts";
 import { parseQuery } from "./query.ts";
-import { type Identity, statusOf, type WorkerCounts } from "./status.ts";
+import { type Identity, statusOf } from "./status.ts";
 import { historyQuery, historyStatus, outlinesStatus } from "./status-history.ts";
 import { prefersHtml, STATUS_PAGE_HEADERS, statusPage } from "./status-page/page.ts";
 

@@ -5,7 +5,13 @@
 import type { Limit } from "../core/limit.ts";
 import type { LimitStanding } from "../core/mode-choice.ts";
 import { type Figures, type LimitFigures, OUTCOMES, SOURCES, storeTierOf } from "../core/tally.ts";
-import type { KeyFigures, Observed, OutcomeRates, RankedKey } from "../ports/observed.ts";
+import type {
+  KeyFigures,
+  Observed,
+  OutcomeRates,
+  RankedKey,
+  WorkerCounts,
+} from "../ports/observed.ts";
 import { rfc3339, rounded } from "./status-numbers.ts";
 
 /** Who this pod is and what it runs with. */
@@ -42,16 +48,6 @@ export interface ConfigProblem {
   readonly line: number | undefined;
   readonly field: string;
   readonly message: string;
-}
-
-/** The processes of a sidecar that has several. */
-export interface WorkerCounts {
-  /** As configured. */
-  readonly workers: number;
-  /** Those that answer checks now. */
-  readonly up: number;
-  /** Since the start, those that were replaced. */
-  readonly restarts: number;
 }
 
 /** What the status is made of. */
