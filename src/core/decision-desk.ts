@@ -8,6 +8,7 @@ import { type Check, type Decision, undecided } from "./decision.ts";
 import type { Effect, Held } from "./effect.ts";
 import type { HeldCheck, HeldChecks } from "./held-checks.ts";
 import { isLargeCost } from "./mode-choice.ts";
+import type { RowSchedule } from "./row-schedule.ts";
 import { Seat } from "./seat.ts";
 import type { StoreDecided } from "./store-decided.ts";
 import { type DurationUs, type InstantUs, type Tokens, US_PER_SECOND } from "./units.ts";
@@ -26,6 +27,7 @@ export interface DecisionDeskParts {
   readonly accounts: Accounts;
   readonly verdicts: Verdicts;
   readonly held: HeldChecks;
+  readonly schedule: RowSchedule;
   readonly storeDecided: StoreDecided;
 }
 
@@ -157,8 +159,11 @@ export class DecisionDesk {
       if (!costs.has(seat.slot)) asking.push(seat);
       costs.set(seat.slot, (costs.get(seat.slot) ?? 0) + seat.check.cost);
     }
-    const deadline = now + this.#parts.decisionTimeoutUs;
-    const held = this.#parts.held.hold([...checks], costs.keys(), deadline);
+    let waitUs = this.#parts.decisionTimeoutUs;
+    for (const { slot } of asking) {
+      waitUs = Math.min(waitUs, this.#parts.schedule.laneOf(slot).waitUs(now, waitUs));
+    }
+    const held = this.#parts.held.hold([...checks], costs.keys(), now + waitUs);
     for (const seat of asking) {
       this.#parts.accounts.hold(held, seat, costs.get(seat.slot) as Tokens, now);
     }

@@ -1,11 +1,12 @@
 /**
  * Checks that wait for the store: a pod that cannot cover a cost, but believes that the store can,
  * holds the check until a reply to something that was sent after the check came, and no longer than
- * the decision timeout.
+ * the decision timeout; shorter where the store is late already (`Lane.waitUs`).
  */
 import type { Check } from "./decision.ts";
 import type { LeaseSpend } from "./lease-purse.ts";
 import type { InstantUs, Tokens } from "./units.ts";
+import { WakeHeap } from "./wake-heap.ts";
 
 /** Most checks held at once; beyond it a check is decided by what the pod has. */
 const HELD_MAX = 1_000;
@@ -40,16 +41,20 @@ export class HeldChecks {
   readonly #byId = new Map<number, HeldCheck>();
   /** Checks that wait for a reconcile of the row; those that wait for a call are queued there. */
   readonly #bySlot = new Map<number, Waiting[]>();
+  /** Ids by deadline; those of checks that are answered stay until they are met. */
+  readonly #deadlines = new WakeHeap();
   #lastId = 0;
 
   get isFull(): boolean {
     return this.#byId.size >= HELD_MAX;
   }
 
-  /** Deadlines are in order of arrival, so the first is the earliest. */
   get nextDeadline(): InstantUs {
-    for (const held of this.#byId.values()) return held.deadline;
-    return Number.POSITIVE_INFINITY;
+    for (;;) {
+      const id = this.#deadlines.first;
+      if (id === undefined || this.#byId.has(id)) return this.#deadlines.nextAt;
+      this.#deadlines.pop(Number.POSITIVE_INFINITY);
+    }
   }
 
   /** @param slots - Every row that the check waits for. */
@@ -66,6 +71,7 @@ export class HeldChecks {
       isDone: false,
     };
     this.#byId.set(held.id, held);
+    this.#deadlines.push(deadline, held.id);
     return held;
   }
 
@@ -112,10 +118,11 @@ export class HeldChecks {
   /** Checks whose time is up, oldest first, no longer held. */
   expired(now: InstantUs): HeldCheck[] {
     const late: HeldCheck[] = [];
-    for (const held of this.#byId.values()) {
-      if (held.deadline > now) break;
-      late.push(held);
+    for (let id = this.#deadlines.pop(now); id !== undefined; id = this.#deadlines.pop(now)) {
+      const held = this.#byId.get(id);
+      if (held !== undefined) late.push(held);
     }
+    late.sort((a, b) => a.id - b.id);
     for (const held of late) {
       held.isDone = true;
       this.#byId.delete(held.id);

@@ -23,6 +23,8 @@ const RESEND_PAUSE_MAX_US: DurationUs = 250 * US_PER_MS;
 export const BATCH_LIFE_US: DurationUs = 300 * US_PER_SECOND;
 const RTT_START_US: DurationUs = 5 * US_PER_MS;
 const RTT_GAIN = 0.1;
+/** A late lane is waited for at least so long, however fast its replies were. */
+const LATE_WAIT_US: DurationUs = 2 * US_PER_MS;
 
 /** A report of a row that no longer exists. */
 export interface Orphan {
@@ -73,6 +75,10 @@ export class Lane {
   epoch = 0;
   readonly journal: Journal = new Journal();
   rttUs: DurationUs = RTT_START_US;
+  /** Since when calls have been open without a reply to one of them; Infinity when none is. */
+  #callsOpenSince: InstantUs = Number.POSITIVE_INFINITY;
+  /** Mean time to the reply of a call. */
+  #callUs: DurationUs = RTT_START_US;
   /** Part of the refill that is held back, as the last batch said. */
   hold = 0;
   /** When the send before the last one was. */
@@ -103,6 +109,34 @@ export class Lane {
   /** How long to wait for a reply. */
   patienceUs(commandTimeoutUs: DurationUs): DurationUs {
     return Math.max(commandTimeoutUs, 3 * this.rttUs);
+  }
+
+  callSent(now: InstantUs): void {
+    this.#callsOpenSince = Math.min(this.#callsOpenSince, now);
+  }
+
+  /** @param areOthersOpen - Other calls of this lane have no reply yet. */
+  callAnswered(
+    now: InstantUs,
+    call: { readonly sentAt: InstantUs; readonly isLost: boolean },
+    areOthersOpen: boolean,
+  ): void {
+    this.#callsOpenSince = areOthersOpen ? now : Number.POSITIVE_INFINITY;
+    if (!call.isLost) this.#callUs += RTT_GAIN * (now - call.sentAt - this.#callUs);
+  }
+
+  /**
+   * How long a check may wait for a call. Once calls have been open for as long as a check may
+   * wait at most, the store is late: it will hardly answer in time, and each check that comes
+   * waits only as long as a reply takes when all is well. So a store that begins to hang makes the
+   * checks of one decision timeout slow and not those of the whole time until it counts as lost,
+   * and a single call that got lost does not deny the next check.
+   *
+   * @param mostUs - The decision timeout.
+   */
+  waitUs(now: InstantUs, mostUs: DurationUs): DurationUs {
+    if (now - this.#callsOpenSince < mostUs) return mostUs;
+    return Math.min(mostUs, Math.max(LATE_WAIT_US, 4 * this.#callUs));
   }
 
   /** Marks the batch as sent now and dresses it with a fresh header. */

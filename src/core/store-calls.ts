@@ -174,6 +174,7 @@ export class StoreCalls {
     if (call === undefined) return [];
     this.#open.delete(id);
     call.lane.heard(now, call.sentAt, reply.nowUs, reply.epoch);
+    call.lane.callAnswered(now, call, this.#openIn(call.lane) > 0);
     const ready = this.#replies.apply(call, reply, now);
     if (this.#isLeaving) for (const { slot } of call.asked) this.returnLeases(slot);
     this.#isEager = true;
@@ -204,9 +205,8 @@ export class StoreCalls {
     return call.sentAt + call.lane.patienceUs(this.#parts.commandTimeoutUs);
   }
 
-  #doubt(call: OpenCall, now: InstantUs): void {
-    const { lane } = call;
-    lane.callsLostSince = Math.min(lane.callsLostSince, call.sentAt);
+  #doubt({ lane, sentAt }: OpenCall, now: InstantUs): void {
+    lane.callsLostSince = Math.min(lane.callsLostSince, sentAt);
     if (lane.probeAt === Number.POSITIVE_INFINITY) {
       lane.probeAt = now + this.#parts.schedule.longestIntervalUs;
     }
@@ -284,11 +284,11 @@ export class StoreCalls {
     now: InstantUs,
   ): StoreCall {
     this.#lastId += 1;
-    const id = this.#lastId;
-    this.#open.set(id, { kind, lane, asked, sentAt: now, isLost: false });
+    lane.callSent(now);
+    this.#open.set(this.#lastId, { kind, lane, asked, sentAt: now, isLost: false });
     return {
       kind,
-      id,
+      id: this.#lastId,
       lane: lane.index,
       ...lane.reference(now),
       hold: this.#parts.hold(now),

@@ -1,19 +1,24 @@
-/** Slots to be looked at again at an instant, earliest first; a binary heap. */
+/** Rows or checks, by number, to be looked at again at an instant, earliest first; a binary heap. */
 import type { InstantUs } from "./units.ts";
 
 export class WakeHeap {
   readonly #instants: InstantUs[] = [];
-  readonly #slots: number[] = [];
+  readonly #numbers: number[] = [];
 
   /** The earliest instant; Infinity when there is none. */
   get nextAt(): InstantUs {
     return this.#instants[0] ?? Number.POSITIVE_INFINITY;
   }
 
-  push(at: InstantUs, slot: number): void {
+  /** The number with the earliest instant. */
+  get first(): number | undefined {
+    return this.#numbers[0];
+  }
+
+  push(at: InstantUs, number: number): void {
     let child = this.#instants.length;
     this.#instants.push(at);
-    this.#slots.push(slot);
+    this.#numbers.push(number);
     while (child > 0) {
       const parent = (child - 1) >> 1;
       if ((this.#instants[parent] as number) <= at) break;
@@ -22,18 +27,18 @@ export class WakeHeap {
     }
   }
 
-  /** Takes the earliest slot that is due. */
+  /** Takes the earliest one that is due. */
   pop(now: InstantUs): number | undefined {
     if (this.nextAt > now) return undefined;
-    const slot = this.#slots[0] as number;
+    const number = this.#numbers[0] as number;
     const lastAt = this.#instants.pop() as number;
-    const lastSlot = this.#slots.pop() as number;
+    const lastNumber = this.#numbers.pop() as number;
     if (this.#instants.length > 0) {
       this.#instants[0] = lastAt;
-      this.#slots[0] = lastSlot;
+      this.#numbers[0] = lastNumber;
       this.#sink();
     }
-    return slot;
+    return number;
   }
 
   #sink(): void {
@@ -54,8 +59,8 @@ export class WakeHeap {
     const at = this.#instants[a] as number;
     this.#instants[a] = this.#instants[b] as number;
     this.#instants[b] = at;
-    const slot = this.#slots[a] as number;
-    this.#slots[a] = this.#slots[b] as number;
-    this.#slots[b] = slot;
+    const number = this.#numbers[a] as number;
+    this.#numbers[a] = this.#numbers[b] as number;
+    this.#numbers[b] = number;
   }
 }

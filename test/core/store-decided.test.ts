@@ -176,6 +176,52 @@ describe("an exact limit", () => {
     });
     expect(answers.get("open")?.decision).toMatchObject({ allowed: true, source: "fallback" });
   });
+
+  describe("when the store begins to hang", () => {
+    const limit = limitOf({ tokens: 100, burst: 100, mode: "exact" });
+
+    /** Asks for another key each half of a millisecond. @returns How long each check took, us. */
+    function askEvenly(fleet: VirtualFleet, checks: number): number[] {
+      const waits: number[] = [];
+      for (let i = 0; i < checks; i += 1) {
+        const askedAt = fleet.now + i * 0.5 * MS;
+        const check = { limit, key: `k${i % 1000}`, cost: 1 };
+        fleet.at(askedAt, () =>
+          fleet.check(pod(fleet, 0), [check], () => waits.push(fleet.now - askedAt)),
+        );
+      }
+      fleet.runUntil(fleet.now + checks * 0.5 * MS + 20 * MS);
+      return waits;
+    }
+
+    it("makes the checks of one decision timeout wait for so long, and no others", () => {
+      const fleet = new VirtualFleet({ limits: [limit], pods: 1, delayUs: 0.25 * MS });
+      expect(Math.max(...askEvenly(fleet, 2000))).toBeLessThanOrEqual(1 * MS);
+      fleet.storeState = "hanging";
+      const waits = askEvenly(fleet, 2000);
+      expect(waits).toHaveLength(2000);
+      expect(Math.max(...waits)).toBeLessThanOrEqual(10 * MS);
+      expect(waits.filter((wait) => wait > 5 * MS).length).toBeLessThanOrEqual(20);
+    });
+
+    it("asks for the next check when a single call got lost", () => {
+      const fleet = new VirtualFleet({ limits: [limit], pods: 1, delayUs: 0.25 * MS });
+      askEvenly(fleet, 100);
+      fleet.storeState = "hanging";
+      let lost: boolean | undefined;
+      fleet.check(pod(fleet, 0), [{ limit, key: "a", cost: 1 }], ([decision]) => {
+        lost = decision?.allowed;
+      });
+      fleet.runUntil(fleet.now + 15 * MS);
+      fleet.storeState = "up";
+      let next: boolean | undefined;
+      fleet.check(pod(fleet, 0), [{ limit, key: "b", cost: 1 }], ([decision]) => {
+        next = decision?.allowed;
+      });
+      fleet.runUntil(fleet.now + 5 * MS);
+      expect([lost, next]).toEqual([false, true]);
+    });
+  });
 });
 
 describe("a store that refuses", () => {
