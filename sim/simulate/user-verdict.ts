@@ -112,25 +112,29 @@ export function holds(limit: Limit, index: number, found: Findings): boolean {
 }
 
 function askedText({ offered, keys }: LimitResult): string {
-  return `${shortNumber(offered)} tokens under ${keys === 1 ? "one key" : `${keys} keys`}`;
+  return `${counted(offered)} under ${keys === 1 ? "one key" : `${keys} keys`}`;
 }
 
 function admittedText({ admitted, utilisation }: LimitResult): string {
-  return `${shortNumber(admitted)} tokens, ${percent(utilisation)} of what ideal buckets admit`;
+  return `${counted(admitted)}, ${percent(utilisation)} of what ideal buckets admit`;
 }
 
 function boundText({ bound, burst }: LimitResult, result: RunResult): string {
   const pods = largestFleet(result);
   return (
-    `per key at most ${shortNumber(bound)} tokens beyond burst + rate x T in any time T, ` +
+    `per key at most ${counted(bound)} beyond burst + rate x T in any time T, ` +
     `${percent(bound / burst)} of the burst, with ${pods} ${pods === 1 ? "pod" : "pods"}`
   );
+}
+
+function counted(tokens: number): string {
+  return `${shortNumber(tokens)} ${tokens === 1 ? "token" : "tokens"}`;
 }
 
 function excessText({ excess, excessAtUs, bound, keys, excessKey }: LimitResult): string {
   if (excess === 0) return "none";
   const where = keys === 1 ? "" : `, under the key ${JSON.stringify(excessKey)}`;
-  const size = `${shortNumber(excess)} tokens at ${seconds(excessAtUs)}${where}`;
+  const size = `${counted(excess)} at ${seconds(excessAtUs)}${where}`;
   return `${size}: ${excess <= bound ? "within" : "beyond"} the bound`;
 }
 

@@ -115,7 +115,8 @@ export function chooseMode(limit: Limit, terms: ModeTerms): ModeChoice {
   if (shortest <= longest) {
     const fits = Math.max(shortest, Math.min(limit.intervalUs, longest));
     const bound = Math.ceil(hybridBound(limit, band, fits, NOMINAL_RTT_US));
-    const reason = `bound of ${bound} tokens is within tolerance ${limit.tolerance} of the burst`;
+    const told = `bound of ${bound} ${bound === 1 ? "token" : "tokens"} with up to ${band} pods`;
+    const reason = `${told} is within tolerance ${limit.tolerance} of the burst`;
     return { mode: "hybrid", intervalUs: fits, reason };
   }
   if (isLeasable(limit, band)) {

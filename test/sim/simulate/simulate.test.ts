@@ -113,7 +113,7 @@ describe("the verdict of a limit", () => {
   });
 
   test.each([
-    ["auto", "exact: every check is decided in the store", "1 tokens"],
+    ["auto", "exact: every check is decided in the store", "1 token "],
     ["leased", "leased: pods spend what the store has handed out beforehand", "0 tokens"],
     ["hybrid", "hybrid: pods decide and compare numbers every", "note +the bound is large"],
   ])("a limit too small for the fleet, mode %s", async (mode, says, bound) => {
