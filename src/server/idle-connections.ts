@@ -4,6 +4,10 @@
  * Node would arm a timer after every answer and disarm it with every request, which is a noticeable
  * part of what a small answer costs. Here all connections of a listener are looked at now and
  * then: one whose counts of bytes stand still is idle.
+ *
+ * The look is a timer, and timers run before anything is read. After a moment in which the process
+ * did not run, the next request may lie in the kernel; so what looks idle is closed when the turn
+ * of the event loop has read, if nothing has come.
  */
 import type { Socket } from "node:net";
 
@@ -46,14 +50,26 @@ export class IdleConnections {
 
   #look(): void {
     const nowMs = performance.now();
+    const idle: Socket[] = [];
     for (const [socket, seen] of this.#seen) {
-      const bytes = socket.bytesRead + socket.bytesWritten;
+      const bytes = bytesOver(socket);
       if (bytes !== seen.bytes) {
         seen.bytes = bytes;
         seen.atMs = nowMs;
       } else if (nowMs - seen.atMs >= this.#timeoutMs) {
-        socket.destroy();
+        idle.push(socket);
       }
     }
+    if (idle.length > 0) setImmediate(() => this.#close(idle));
   }
+
+  #close(idle: readonly Socket[]): void {
+    for (const socket of idle) {
+      if (bytesOver(socket) === this.#seen.get(socket)?.bytes) socket.destroy();
+    }
+  }
+}
+
+function bytesOver(socket: Socket): number {
+  return socket.bytesRead + socket.bytesWritten;
 }

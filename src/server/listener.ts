@@ -6,11 +6,11 @@
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { Server as NetServer, Socket } from "node:net";
-import { setImmediate as nextTurn } from "node:timers/promises";
+import { allRead } from "./all-read.ts";
+import { takeClientError } from "./client-error.ts";
 import { directResponses, type ResponseTerms } from "./direct-response.ts";
 import { IdleConnections } from "./idle-connections.ts";
 import { errorCode, ListenError } from "./listen-error.ts";
-import { Problem } from "./problem.ts";
 import { claimUnixSocket, type SocketClaim } from "./unix-socket.ts";
 import { WholeRequest } from "./whole-request.ts";
 
@@ -29,13 +29,14 @@ export type ListenAddress =
 
 /** What bounds a listener. All times in ms. */
 export interface ListenerBounds {
-  /** A request's head must be complete after this. */
+  /** A request's head must be complete this long after its first byte. */
   readonly headersTimeoutMs: number;
-  /** A request must be complete after this. */
+  /** A request must be complete this long after its first byte. */
   readonly requestTimeoutMs: number;
   /**
-   * An idle connection is closed after this. Longer than common clients keep theirs (nginx 60 s, Go
-   * 90 s), so that it is the client that closes and no request meets a closing connection.
+   * An idle connection, also one over which nothing has come yet, is closed after this. Longer than
+   * common clients keep theirs (nginx 60 s, Go 90 s), so that it is the client that closes and no
+   * request meets a closing connection.
    */
   readonly keepAliveTimeoutMs: number;
   /** More connections are closed as soon as they are accepted. */
@@ -52,8 +53,9 @@ export const DEFAULT_BOUNDS: ListenerBounds = {
 /** Connections that wait to be accepted; a deployment's pods connect at once. */
 const BACKLOG_MAX = 1_024;
 
-/** How often Node looks for requests that took too long. */
-const TIMEOUT_CHECK_MS = 2_000;
+/** How often Node looks for late requests: each ... ms, and so often within their timeout. */
+const LATE_CHECK_MS = 2_000;
+const LATE_CHECKS_PER_TIMEOUT = 4;
 
 export interface HttpListener {
   /** `host:port` with the port that was bound, or the path of the socket. */
@@ -85,7 +87,7 @@ export async function listenHttp(
   const connections = new IdleConnections(keepAliveTimeoutMs);
   const server = createBoundedServer(handler, terms, allBounds);
   server.on("connection", (socket: Socket) => connections.add(socket));
-  server.on("clientError", answerClientError);
+  server.on("clientError", takeClientError);
 
   server.once("close", () => connections.stop());
   const claim = await bindServer(server, address);
@@ -120,6 +122,7 @@ function createBoundedServer(
   terms: ResponseTerms,
   bounds: ListenerBounds,
 ): Server {
+  const lateMs = Math.min(bounds.headersTimeoutMs, bounds.requestTimeoutMs);
   const server = createServer(
     {
       IncomingMessage: WholeRequest,
@@ -128,7 +131,7 @@ function createBoundedServer(
       requestTimeout: bounds.requestTimeoutMs,
       // `IdleConnections` sees to it.
       keepAliveTimeout: 0,
-      connectionsCheckingInterval: TIMEOUT_CHECK_MS,
+      connectionsCheckingInterval: Math.min(LATE_CHECK_MS, lateMs / LATE_CHECKS_PER_TIMEOUT),
       noDelay: true,
     },
     handler,
@@ -191,10 +194,8 @@ async function stop(
   timeoutMs: number,
 ): Promise<void> {
   claim?.release();
-  // A whole turn of the loop reads what has already arrived, so that it counts as in flight. The
-  // first of the two waits ends in this turn, which may have done its reading.
-  await nextTurn();
-  await nextTurn();
+  // So that it counts as in flight.
+  await allRead();
   const closed = new Promise<void>((resolve) => {
     server.close(() => resolve());
   });
@@ -203,36 +204,6 @@ async function stop(
   const timer = setTimeout(() => server.closeAllConnections(), timeoutMs);
   await closed;
   clearTimeout(timer);
-}
-
-/** Answers what the HTTP parser refused, and closes: the rest of such a stream has no meaning. */
-function answerClientError(error: Error, socket: Socket & { _httpMessage?: unknown }): void {
-  // An answer that is still to come would be taken for this one, and a connection that has sent
-  // nothing expects none (a pool that connects ahead).
-  const expectsOther = socket._httpMessage !== undefined && socket._httpMessage !== null;
-  if (!socket.writable || socket.bytesRead === 0 || expectsOther) {
-    socket.destroy();
-    return;
-  }
-  const problem = problemOf(errorCode(error));
-  const body = problem.json();
-  socket.end(
-    `HTTP/1.1 ${problem.status} ${problem.fields.title ?? "Error"}\r\n` +
-      `Content-Type: application/problem+json\r\nContent-Length: ${body.length}\r\n` +
-      `Connection: close\r\n\r\n${body}`,
-    () => socket.destroy(),
-  );
-}
-
-function problemOf(code: string | undefined): Problem {
-  if (code === "HPE_HEADER_OVERFLOW") {
-    const title = "Request Header Fields Too Large";
-    return new Problem(431, "the head of the request is too large", { title });
-  }
-  if (code === "ERR_HTTP_REQUEST_TIMEOUT") {
-    return new Problem(408, "the request took too long to arrive", { title: "Request Timeout" });
-  }
-  return new Problem(400, "the request is not HTTP/1.1", { title: "Bad Request" });
 }
 
 function hostPort(host: string, port: number): string {

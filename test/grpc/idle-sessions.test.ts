@@ -51,7 +51,7 @@ describe("a connection over which nobody calls", () => {
   it("is closed after the timeout and not before", () => {
     vi.advanceTimersByTime(TIMEOUT_MS);
     expect(session.isClosing).toBe(false);
-    vi.advanceTimersByTime(0.2 * TIMEOUT_MS);
+    vi.advanceTimersByTime(0.2 * TIMEOUT_MS + 1);
     expect(session.isClosing).toBe(true);
   });
 
@@ -62,8 +62,15 @@ describe("a connection over which nobody calls", () => {
     }
     vi.advanceTimersByTime(TIMEOUT_MS);
     expect(session.isClosing).toBe(false);
-    vi.advanceTimersByTime(0.2 * TIMEOUT_MS);
+    vi.advanceTimersByTime(0.2 * TIMEOUT_MS + 1);
     expect(session.isClosing).toBe(true);
+  });
+
+  it("stays when a call came that was read after the look only", () => {
+    vi.advanceTimersByTime(1.2 * TIMEOUT_MS);
+    call(true);
+    vi.advanceTimersByTime(1);
+    expect(session.isClosing).toBe(false);
   });
 
   it("is not idle while a call that may last is open, and has its time after it", () => {
@@ -75,7 +82,7 @@ describe("a connection over which nobody calls", () => {
     second.emit("close");
     vi.advanceTimersByTime(TIMEOUT_MS);
     expect(session.isClosing).toBe(false);
-    vi.advanceTimersByTime(0.2 * TIMEOUT_MS);
+    vi.advanceTimersByTime(0.2 * TIMEOUT_MS + 1);
     expect(session.isClosing).toBe(true);
   });
 

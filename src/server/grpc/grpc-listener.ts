@@ -14,6 +14,7 @@ import {
   type ServiceDefinition,
   type sendUnaryData,
 } from "@grpc/grpc-js";
+import { allRead } from "../all-read.ts";
 import {
   addressText,
   bindServer,
@@ -38,18 +39,28 @@ const STREAMS_MAX = 1_024;
 /** More connections are closed as soon as they are accepted. */
 const CONNECTIONS_MAX = 1_024;
 
+/**
+ * A peer on TCP that is gone without a word is asked for by the kernel after so long. The pings of
+ * grpc-js would be timed in this process, and cut a connection whose answer lies unread after a
+ * moment in which it did not run.
+ */
+const KEEP_ALIVE_MS = 60_000;
+
 /** A connection that nobody calls over is closed after so long. */
 const IDLE_MS = 300_000;
 
 const OPTIONS: ServerOptions = {
   "grpc.max_receive_message_length": MESSAGE_BYTES_MAX,
   "grpc.max_concurrent_streams": STREAMS_MAX,
-  // A peer that is gone without a word is noticed.
-  "grpc.keepalive_time_ms": 60_000,
-  "grpc.keepalive_timeout_ms": 20_000,
   // Statistics of every call, kept for a service that is not offered.
   "grpc.enable_channelz": 0,
 };
+
+const SOCKET_OPTIONS = {
+  noDelay: true,
+  keepAlive: true,
+  keepAliveInitialDelay: KEEP_ALIVE_MS,
+} as const;
 
 export interface GrpcParts extends RateLimitCallParts {
   /** A connection could not be accepted (file descriptors ran out). */
@@ -74,7 +85,7 @@ export async function listenGrpc(parts: GrpcParts, address: ListenAddress): Prom
   const injector = grpc.createConnectionInjector(ServerCredentials.createInsecure());
   answerDirectly(grpc, { calls, path: PATH, messageBytesMax: MESSAGE_BYTES_MAX, idle });
   const sockets = new Set<Socket>();
-  const server = createServer({ noDelay: true }, (socket) => {
+  const server = createServer(SOCKET_OPTIONS, (socket) => {
     sockets.add(socket);
     socket.once("close", () => sockets.delete(socket));
     // Before and after HTTP/2 has the socket, a reset must not be an error that nobody handles.
@@ -133,6 +144,7 @@ async function stop(
   sockets: ReadonlySet<Socket>,
   timeoutMs: number,
 ): Promise<void> {
+  await allRead();
   const closed = new Promise<void>((resolve) => {
     server.close(() => resolve());
   });

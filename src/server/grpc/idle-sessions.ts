@@ -4,7 +4,9 @@
  * calls that it answers itself, and arms a timer after each.
  *
  * All connections are looked at now and then; a call leaves the number of looks so far, which is
- * cheaper to have than the time.
+ * cheaper to have than the time. What looks idle is closed when the turn of the event loop has
+ * read, if no call has come: the look is a timer, and after a moment in which the process did not
+ * run, timers run before anything is read.
  */
 import type { Http2Session, ServerHttp2Stream } from "node:http2";
 
@@ -53,8 +55,15 @@ export class IdleSessions {
 
   #lookAtAll(): void {
     this.#look += 1;
-    for (const [session, { look, lasting }] of this.#seen) {
-      if (lasting === 0 && this.#look - look > LOOKS_PER_TIMEOUT) session.close();
-    }
+    const idle = [...this.#seen.keys()].filter((session) => this.#isIdle(session));
+    if (idle.length === 0) return;
+    setImmediate(() => {
+      for (const session of idle) if (this.#isIdle(session)) session.close();
+    });
+  }
+
+  #isIdle(session: Http2Session): boolean {
+    const seen = this.#seen.get(session);
+    return seen?.lasting === 0 && this.#look - seen.look > LOOKS_PER_TIMEOUT;
   }
 }

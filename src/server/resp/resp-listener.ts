@@ -1,6 +1,6 @@
 /** The listener for the Redis protocol, on a Unix socket or loopback TCP. */
 import { createServer, type Server, type Socket } from "node:net";
-import { setImmediate as nextTurn } from "node:timers/promises";
+import { allRead } from "../all-read.ts";
 import { IdleConnections } from "../idle-connections.ts";
 import {
   addressText,
@@ -74,9 +74,7 @@ async function stop(
   timeoutMs: number,
 ): Promise<void> {
   claim?.release();
-  // A whole turn of the loop reads what has already arrived; the first wait may end in this turn.
-  await nextTurn();
-  await nextTurn();
+  await allRead();
   const closed = new Promise<void>((resolve) => {
     server.close(() => resolve());
   });
