@@ -136,8 +136,12 @@ export class Accounts {
     }
     if (isNew) hybrid.addDemand(slot, limit, seat.check.cost);
     hybrid.noteAdmitted(slot, seat.check.cost);
-    schedule.markDirty(slot, now);
-    if (seat.footing === "hybrid" && hybrid.isLow(slot)) schedule.triggerSoon(slot, now);
+    if (seat.footing !== "hybrid") {
+      schedule.markDirty(slot, now);
+      return;
+    }
+    schedule.markSpent(slot, this.#parts.table.at(slot), limit, now);
+    if (hybrid.isLow(slot)) schedule.triggerSoon(slot, now);
   }
 
   /** The account did not cover the cost. @param isNew - The demand was not counted before. */

@@ -8,6 +8,7 @@
  * The table never exceeds `keysMax`; beyond it, the row that was longest not used is evicted by the
  * clock algorithm (second chance), so that a flood of new keys cannot push out one that is in use.
  */
+import { copyInto, grown } from "./columns.ts";
 import { invariant } from "./invariant.ts";
 import type { Limit } from "./limit.ts";
 import type { RestedRows } from "./rested-rows.ts";
@@ -48,11 +49,15 @@ export const ANSWERED = 128;
 
 /** On the list of the keys that are to call the store, with checks that wait; not to be evicted. */
 export const CALLING = 256;
+/** On the list of its cadence, and to be looked at by the next turn whatever was foreseen. */
+export const LOOK = 512;
 
 const PINNED = IN_FLIGHT | HELD | CALLING;
 /** A row that is on some list, or not in the store's hands, is awake. */
 const BUSY = DIRTY | DUE | IN_FLIGHT | HELD | FALLBACK | DENIED | CALLING;
 const ROWS_START = 256;
+/** So many rows of keys in use stay awake, which is 32 MB; beyond it memory is worth more. */
+const AWAKE_MAX = 131_072;
 
 export class BucketTable {
   readonly #rowFields: number;
@@ -145,6 +150,13 @@ export class BucketTable {
     const before = this.#termIds[slot] as number;
     this.#termIds[slot] = this.#terms.take(this.#terms.bookOf(before), limit);
     this.#terms.drop(before);
+    this.markChanged(slot);
+  }
+
+  /** What was foreseen of a row on the list of its cadence holds no more. */
+  markChanged(slot: number): void {
+    const flags = this.flags[slot] as number;
+    if ((flags & DIRTY) !== 0) this.flags[slot] = flags | LOOK;
   }
 
   keyOf(slot: number): string {
@@ -181,6 +193,16 @@ export class BucketTable {
   }
 
   /**
+   * The same after a reply, for a key that is not in use: waking a row and putting it to rest costs
+   * more than a check. One that is in use rests when it has been idle for a while, or at once when
+   * a great many rows are awake.
+   */
+  restUnlessInUse(slot: number, now: InstantUs): void {
+    const isInUse = ((this.flags[slot] as number) & RECENT) !== 0;
+    if (!isInUse || this.awake > AWAKE_MAX) this.rest(slot, now);
+  }
+
+  /**
    * Spares the row when the hand comes by next. A key is not recent by its first use: in a flood of
    * keys that are used once, every row would be, and the one in use would go with them.
    */
@@ -195,8 +217,7 @@ export class BucketTable {
     const start = this.at(slot);
     this.cells.fill(0, start, start + this.#rowFields);
     this.cells[start + USED_AT] = now;
-    // A dirty mark belongs to the place on the cadence's list, which the slot keeps.
-    this.flags[slot] = (this.flags[slot] as number) & DIRTY;
+    this.flags[slot] = listedOnly(this.flags[slot] as number);
     this.#termIds[slot] = this.#terms.take(book, limit);
     this.#keys[slot] = key;
     book.slots.set(key, slot);
@@ -214,7 +235,7 @@ export class BucketTable {
     this.#terms.drop(this.#termIds[slot] as number);
     this.#termIds[slot] = NO_TERM;
     this.#keys[slot] = "";
-    this.flags[slot] = (this.flags[slot] as number) & DIRTY;
+    this.flags[slot] = listedOnly(this.flags[slot] as number);
     this.#free.push(slot);
   }
 
@@ -242,7 +263,7 @@ export class BucketTable {
   }
 
   #enlarge(): void {
-    const slots = larger(this.#allocated, this.#keysMax);
+    const slots = grown(this.#allocated, this.#keysMax);
     this.#allocated = slots;
     this.flags = copyInto(new Uint16Array(slots), this.flags);
     this.#termIds = copyInto(new Uint32Array(slots), this.#termIds);
@@ -261,7 +282,7 @@ export class BucketTable {
     if (free !== undefined) return free;
     const places = this.cells.length / this.#rowFields;
     if (this.#placesUsed === places) {
-      const length = larger(places, this.#keysMax) * this.#rowFields;
+      const length = grown(places, this.#keysMax) * this.#rowFields;
       this.cells = copyInto(new Float64Array(length), this.cells);
     }
     this.#placesUsed += 1;
@@ -269,15 +290,7 @@ export class BucketTable {
   }
 }
 
-/** Small tables double; large ones grow by a half, because what is not used yet is memory too. */
-function larger(rows: number, most: number): number {
-  return Math.min(most, rows < 16_384 ? rows * 2 : Math.ceil(rows * 1.5));
-}
-
-function copyInto<T extends Float64Array | Uint32Array | Int32Array | Uint16Array | Uint8Array>(
-  to: T,
-  from: T,
-): T {
-  to.set(from);
-  return to;
+/** A dirty mark belongs to the place on the cadence's list, which the slot keeps. */
+function listedOnly(flags: number): number {
+  return (flags & DIRTY) === 0 ? 0 : DIRTY | LOOK;
 }

@@ -25,6 +25,8 @@ import { type DurationUs, type InstantUs, type Tokens, US_PER_MS, US_PER_SECOND 
 
 /** A key not used for so long that has nothing to tell is forgotten. */
 export const IDLE_US: DurationUs = 5 * US_PER_SECOND;
+/** A row not used for so long rests. */
+const REST_US: DurationUs = US_PER_SECOND;
 /** Idle rows are looked for in steps, one part of the table at a time. */
 const SWEEP_STEP_US: DurationUs = 250 * US_PER_MS;
 const SWEEP_PARTS = 20;
@@ -95,12 +97,17 @@ export class Housekeeping {
       this.#sweepFrom = slot + 1 >= rows ? 0 : slot + 1;
       if (!this.#parts.table.isLive(slot)) continue;
       if (!this.#isForgettable(slot, now)) {
-        this.#parts.table.rest(slot, now);
+        this.#restIfIdle(slot, now);
         continue;
       }
       this.#parts.calls.forget(slot);
       this.#parts.table.remove(slot);
     }
+  }
+
+  #restIfIdle(slot: number, now: InstantUs): void {
+    const { table } = this.#parts;
+    if (table.isAwake(slot) && now - table.usedAt(slot) > REST_US) table.rest(slot, now);
   }
 
   #isForgettable(slot: number, now: InstantUs): boolean {

@@ -80,6 +80,7 @@ export function cutRow(
   cells[at + RELEASED] = 0;
   cells[at + CUT_AT] = terms.now;
   table.flags[slot] = (table.flags[slot] as number) & ~DENIED;
+  table.markChanged(slot);
 }
 
 /** The last report of a row that is being evicted: everything it owes, nothing held. */
@@ -144,6 +145,7 @@ export function applyReply(
   cells[at + EPOCH] = terms.epoch;
   cells[at + ASKED_AT] = terms.sentAt;
   table.flags[slot] = (table.flags[slot] as number) | ANSWERED;
+  table.markChanged(slot);
   if (terms.late) {
     cells[at + RELEASED] = (cells[at + RELEASED] as number) + granted;
     if (limit.mode !== "hybrid") noteLevel(cells, at, terms.now, reply, replyBase);

@@ -4,13 +4,27 @@
  * A row with something to say is `dirty`: its cadence looks at it once an interval. When it has
  * enough to say, or at once when stock runs low or a check was denied, it is `due`: the next batch
  * of its lane takes it along.
+ *
+ * Most dirty rows have little to say, and nothing but a check or a reply changes that before they
+ * have waited for long enough. Both are near the row's cells anyway, so they mark it (`LOOK`), and
+ * a turn of the cadence passes rows that are not marked by without touching them.
  */
-import { type BucketTable, DENIED, DIRTY, DUE, HELD, IN_FLIGHT } from "./bucket-table.ts";
+import {
+  type BucketTable,
+  DENIED,
+  DIRTY,
+  DUE,
+  FALLBACK,
+  HELD,
+  IN_FLIGHT,
+  LOOK,
+} from "./bucket-table.ts";
 import { Cadence } from "./cadence.ts";
 import type { HeldChecks } from "./held-checks.ts";
 import { type HybridBuckets, TRIGGER_GAP_US } from "./hybrid.ts";
 import { CREDIT, CUT_AT, FLOW_RATE, TRIGGERED_AT, UNREPORTED } from "./hybrid-row.ts";
 import type { Lane } from "./lane.ts";
+import type { Limit } from "./limit.ts";
 import { type DurationUs, type InstantUs, US_PER_MS, US_PER_SECOND } from "./units.ts";
 
 /** A report is sent after this many intervals even when it is small. */
@@ -55,12 +69,25 @@ export class RowSchedule {
     return this.#lanes[this.#table.lanes[slot] as number] as Lane;
   }
 
-  /** The row has something to say, sooner or later. */
+  /** The row has something to say, and is looked at by the next turn. */
   markDirty(slot: number, now: InstantUs): void {
     const flags = this.#table.flags[slot] as number;
+    this.#table.flags[slot] = flags | DIRTY | LOOK;
     if ((flags & DIRTY) !== 0) return;
-    this.#table.flags[slot] = flags | DIRTY;
-    this.#cadence(this.#table.limitOf(slot).intervalUs, now).add(slot, now);
+    this.#cadence(this.#table.limitOf(slot).intervalUs, now).add(slot, now, now);
+  }
+
+  /** The same after a check of a hybrid row was admitted: it is looked at when that is enough. */
+  markSpent(slot: number, at: number, limit: Limit, now: InstantUs): void {
+    const flags = this.#table.flags[slot] as number;
+    const isEnough = hasEnough(this.#table.cells, at, limit.intervalUs);
+    if ((flags & DIRTY) !== 0) {
+      if (isEnough && (flags & LOOK) === 0) this.#table.flags[slot] = flags | LOOK;
+      return;
+    }
+    this.#table.flags[slot] = isEnough ? flags | DIRTY | LOOK : (flags | DIRTY) & ~LOOK;
+    const lookAt = this.#patientUntil(at, limit.intervalUs);
+    this.#cadence(limit.intervalUs, now).add(slot, lookAt, now);
   }
 
   /** The row goes into the next batch of its lane; with held checks it goes first. */
@@ -99,28 +126,47 @@ export class RowSchedule {
   turn(now: InstantUs, draw: () => number): void {
     for (const cadence of this.#cadences.values()) {
       if (cadence.nextAt > now) continue;
-      for (const slot of cadence.turn(now, draw())) this.#inspect(slot, now);
+      const from = cadence.turn(now, draw());
+      for (let i = from; i < cadence.turned; i += 1) {
+        const slot = cadence.slotAt(i);
+        const lookAt = cadence.lookAtOf(i);
+        const isMarked = ((this.#table.flags[slot] as number) & LOOK) !== 0;
+        if (isMarked || lookAt <= now) this.#inspect(slot, now);
+        else cadence.add(slot, lookAt, now);
+      }
     }
   }
 
   #inspect(slot: number, now: InstantUs): void {
-    this.#table.flags[slot] = (this.#table.flags[slot] as number) & ~DIRTY;
+    this.#table.flags[slot] = (this.#table.flags[slot] as number) & ~(DIRTY | LOOK);
     if (!this.#table.isLive(slot) || !this.#table.isAwake(slot)) return;
     const { cells } = this.#table;
     const at = this.#table.at(slot);
-    const { intervalUs } = this.#table.limitOf(slot);
-    const unreported = Math.abs(cells[at + UNREPORTED] as number);
+    const limit = this.#table.limitOf(slot);
+    const { intervalUs } = limit;
+    const hasUnreported = cells[at + UNREPORTED] !== 0;
     const isDenied = ((this.#table.flags[slot] as number) & DENIED) !== 0;
     const sinceCut = now - (cells[at + CUT_AT] as number);
-    const flow = ((cells[at + FLOW_RATE] as number) * intervalUs) / US_PER_SECOND;
     const isDue =
       (isDenied && sinceCut >= DENIED_PART * intervalUs) ||
-      unreported >= Math.max(1, Math.min((cells[at + CREDIT] as number) / 2, flow)) ||
-      (unreported !== 0 && sinceCut >= PATIENT_INTERVALS * intervalUs);
+      hasEnough(cells, at, intervalUs) ||
+      (hasUnreported && sinceCut >= PATIENT_INTERVALS * intervalUs);
     const hasLease = this.inspectLease(slot, now);
     if (isDue) this.markDue(slot);
-    else if (unreported !== 0 || isDenied) this.markDirty(slot, now);
+    else if (isDenied || hasUnreported) this.#lookAgain(slot, at, limit, now);
     if (hasLease) this.markDirty(slot, now);
+  }
+
+  #lookAgain(slot: number, at: number, limit: Limit, now: InstantUs): void {
+    const isForeseen =
+      limit.mode === "hybrid" && ((this.#table.flags[slot] as number) & (DENIED | FALLBACK)) === 0;
+    if (isForeseen) this.markSpent(slot, at, limit, now);
+    else this.markDirty(slot, now);
+  }
+
+  /** The first instant at which patience may end; a rounding error earlier does no harm. */
+  #patientUntil(at: number, intervalUs: DurationUs): InstantUs {
+    return (this.#table.cells[at + CUT_AT] as number) + PATIENT_INTERVALS * intervalUs - 1;
   }
 
   #cadence(intervalUs: DurationUs, now: InstantUs): Cadence {
@@ -132,4 +178,11 @@ export class RowSchedule {
     }
     return cadence;
   }
+}
+
+/** The row has enough to say for a report: an interval's flow, or half of the stock it got. */
+function hasEnough(cells: Float64Array, at: number, intervalUs: DurationUs): boolean {
+  const unreported = Math.abs(cells[at + UNREPORTED] as number);
+  const flow = ((cells[at + FLOW_RATE] as number) * intervalUs) / US_PER_SECOND;
+  return unreported >= Math.max(1, Math.min((cells[at + CREDIT] as number) / 2, flow));
 }

@@ -149,7 +149,7 @@ export class StoreLink {
       this.#applier.apply(batch, i, reply, when);
       ready.push(...held.heard(slot));
       if (held.isWaitedFor(slot)) schedule.markDue(slot);
-      this.#parts.table.rest(slot, now);
+      this.#parts.table.restUnlessInUse(slot, now);
     }
     if (lane.hasDue) schedule.isEager = true;
     return ready;

@@ -132,6 +132,21 @@ describe("a hybrid row at rest", () => {
     expect(pod.row(slot)[AVAILABLE]).toBe(35);
   });
 
+  it("stays awake after a reply while its key is in use, until it has been idle for a while", () => {
+    const pod = new Reconciled();
+    const [once, again] = [pod.add("once"), pod.add("again")] as const;
+    pod.table.markUsedAgain(again);
+    for (const slot of [once, again]) pod.table.restUnlessInUse(slot, HEARD_US);
+    expect([once, again].map((slot) => pod.table.isAwake(slot))).toEqual([false, true]);
+    const calls = { holdsLease: () => false };
+    const parts = { sole: false, table: pod.table, calls };
+    const housekeeping = new Housekeeping(parts as unknown as HousekeepingParts, HEARD_US);
+    for (let now = HEARD_US; now < HEARD_US + SECOND / 2; now += 10 * MS) housekeeping.sweep(now);
+    expect(pod.table.isAwake(again)).toBe(true);
+    for (let now = HEARD_US; now < HEARD_US + 2 * SECOND; now += 10 * MS) housekeeping.sweep(now);
+    expect(pod.table.isAwake(again)).toBe(false);
+  });
+
   it("leaves nothing behind when it is removed, and its slot serves another key", () => {
     const pod = new Reconciled();
     for (let turn = 0; turn < 1_000; turn += 1) {
