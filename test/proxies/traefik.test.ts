@@ -11,7 +11,8 @@ import { type Sidecar, startSidecar, stopSidecars } from "../support/sidecar.ts"
 import { documentedPolicies, recipeFile } from "./recipe.ts";
 
 const recipe = parse(recipeFile("traefik.md", "dynamic.yaml"));
-const address = new URL(recipe.http.middlewares.aliquot.forwardAuth.address);
+const { forwardAuth } = recipe.http.middlewares.aliquot;
+const address = new URL(forwardAuth.address);
 
 let sidecar: Sidecar;
 
@@ -33,15 +34,23 @@ interface Asked {
   readonly body: string;
 }
 
-/** What Traefik sends for a request of a client. */
-function ask(method: string, uri: string, client: string, extra = {}): Promise<Asked> {
+/**
+ * What Traefik sends for a request: with `trustForwardHeader: false` its own headers displace those
+ * of the same names, and X-Forwarded-For is the peer alone, not appended to what was there.
+ */
+function ask(
+  method: string,
+  uri: string,
+  peer: string,
+  ofClient: Readonly<Record<string, string>> = {},
+): Promise<Asked> {
   const headers = {
-    ...extra,
+    ...ofClient,
     "X-Forwarded-Method": method,
     "X-Forwarded-Proto": "https",
     "X-Forwarded-Host": "shop.example",
     "X-Forwarded-Uri": uri,
-    "X-Forwarded-For": client,
+    "X-Forwarded-For": peer,
   };
   const to = { host: "127.0.0.1", port: sidecar.httpPort, path: address.pathname, headers };
   return new Promise((resolve, reject) => {
@@ -62,6 +71,21 @@ function ask(method: string, uri: string, client: string, extra = {}): Promise<A
 describe("Traefik's ForwardAuth", () => {
   it("asks at the loopback port, where the sidecar listens by default", () => {
     expect(address.host).toBe("127.0.0.1:8790");
+  });
+
+  it("writes its headers itself, so a client's are worth nothing", async () => {
+    expect(forwardAuth.trustForwardHeader).toBe(false);
+    const forged = {
+      "X-Original-URI": "/elsewhere",
+      "X-Original-Method": "GET",
+      "X-RateLimit-Deny-Status": "403",
+    };
+    const uri = "/api/login?policy=api&x=/v1/forward/@api";
+    const statuses: unknown[] = [];
+    for (let i = 0; i < 3; i += 1) {
+      statuses.push((await ask("POST", uri, "198.51.100.1", forged)).status);
+    }
+    expect(statuses).toEqual([200, 200, 403]);
   });
 
   it("gets 200 or 429 by policy, key and client address", async () => {
