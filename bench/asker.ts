@@ -2,9 +2,12 @@
  * Two ways to load anything that answers checks: as fast as it goes, and at an even pace whatever
  * the answers (an open loop), where a check's time begins when it was due.
  */
+import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { AnswerReader } from "../fleet/answer-reader.ts";
 import type { Address } from "./closed-loop.ts";
+import { OpenLoop, type PaceOrder } from "./open-loop.ts";
+import { type RoundTimes, roundTimes } from "./times.ts";
 
 export interface Asker {
   /** Asks once; `done` is told whether the answer was the expected one. */
@@ -18,11 +21,7 @@ export interface AskerRound {
   readonly wrong: number;
 }
 
-export interface AskerTimes {
-  /** Milliseconds from when a check was due to its answer. */
-  readonly p50: number;
-  readonly p99: number;
-  readonly longest: number;
+export interface AskerTimes extends RoundTimes {
   readonly wrong: number;
 }
 
@@ -51,39 +50,23 @@ export async function askClosed(
   return { perSecond: answers / ((performance.now() - startMs) / 1_000), wrong };
 }
 
-/** Asks at an even pace; wakes once a millisecond, which is in every figure. */
-export async function askPaced(
-  asker: Asker,
-  perSecond: number,
-  seconds: number,
-): Promise<AskerTimes> {
-  const times: number[] = [];
+/** Asks at an even pace. @throws {Error} When an answer is lost. */
+export async function askPaced(asker: Asker, order: PaceOrder): Promise<AskerTimes> {
+  const loop = new OpenLoop();
   let wrong = 0;
-  const count = Math.round(perSecond * seconds);
-  const startMs = performance.now();
-  const dueAt = (index: number): number => startMs + (index * 1_000) / perSecond;
-  await new Promise<void>((resolve) => {
-    let asked = 0;
-    const timer = setInterval(() => {
-      const now = performance.now();
-      for (; asked < count && dueAt(asked) <= now; asked += 1) {
-        const due = dueAt(asked);
-        asker.ask((isRight) => {
-          times.push(performance.now() - due);
-          if (!isRight) wrong += 1;
-          if (times.length === count) resolve();
-        });
-      }
-      if (asked === count) clearInterval(timer);
-    }, 1);
+  await loop.run(order, (dueUs) => {
+    asker.ask((isRight) => {
+      if (!isRight) wrong += 1;
+      loop.answered(dueUs);
+    });
   });
-  times.sort((a, b) => a - b);
-  const at = (part: number): number => times[Math.floor(part * (count - 1))] ?? Number.NaN;
-  return { p50: at(0.5), p99: at(0.99), longest: at(1), wrong };
+  return { ...roundTimes(loop.times, loop.late), wrong };
 }
 
 /** Asks over HTTP; a check that finds no idle connection waits for one. */
 export class HttpAsker implements Asker {
+  /** All connections are there. */
+  readonly ready: Promise<void>;
   readonly #requests: readonly string[];
   readonly #sockets: readonly Socket[];
   readonly #idle: ((done: (isRight: boolean) => void) => void)[] = [];
@@ -101,6 +84,7 @@ export class HttpAsker implements Asker {
   ) {
     this.#requests = requests;
     this.#sockets = Array.from({ length: connections }, () => this.#open(address, isRight));
+    this.ready = Promise.all(this.#sockets.map((socket) => once(socket, "connect"))).then(() => {});
   }
 
   ask(done: (isRight: boolean) => void): void {

@@ -3,9 +3,9 @@
  * it has its answer. A process of its own, so that it can be pinned to the other core; with raw
  * sockets, because it must cost less than what it measures.
  */
-import { type ChildProcess, fork, type Serializable } from "node:child_process";
 import { connect, type Socket } from "node:net";
 import { AnswerReader } from "../fleet/answer-reader.ts";
+import { type ClientProcess, serveOrders } from "./client-process.ts";
 
 /** Where a server listens. */
 export type Address = { readonly path: string } | { readonly port: number };
@@ -26,52 +26,12 @@ export interface LoadCount {
 
 export const CLIENT_ARGUMENT = "--as-client";
 
-/** The client process, for orders of one kind. */
-export class ClosedLoop<Order = LoadOrder> {
-  readonly #child: ChildProcess;
-  #settle: (told: LoadCount | { readonly trouble: string }) => void = () => {};
+/** The client process. */
+export type ClosedLoop = ClientProcess<LoadOrder, LoadCount>;
 
-  /**
-   * @param command - Program and arguments in front of node.
-   * @param argument - What tells the program that it is this client.
-   */
-  constructor(
-    main: string,
-    command: readonly string[] | undefined,
-    argument: string = CLIENT_ARGUMENT,
-  ) {
-    const [execPath, ...execArgv] = command === undefined ? [] : [...command, process.execPath];
-    const pinned = execPath === undefined ? {} : { execPath, execArgv };
-    this.#child = fork(main, [argument], { serialization: "advanced", ...pinned });
-    this.#child.on("message", (told: LoadCount | { readonly trouble: string }) =>
-      this.#settle(told),
-    );
-    this.#child.on("exit", () => this.#settle({ trouble: "the client of the benchmark died" }));
-  }
-
-  /** @throws {Error} When a connection ends, or the client does. */
-  async run(order: Order): Promise<LoadCount> {
-    const told = await new Promise<LoadCount | { readonly trouble: string }>((resolve) => {
-      this.#settle = resolve;
-      this.#child.send(order as Serializable);
-    });
-    if ("trouble" in told) throw new Error(told.trouble);
-    return told;
-  }
-
-  close(): void {
-    if (this.#child.connected) this.#child.disconnect();
-  }
-}
-
-/** Runs in the process that `ClosedLoop` started. */
+/** Runs in the process of a `ClosedLoop`. */
 export function runClient(): void {
-  process.on("message", (order: LoadOrder) => {
-    keepBusy(order).then(
-      (count) => process.send?.(count),
-      (error: Error) => process.send?.({ trouble: error.message }),
-    );
-  });
+  serveOrders(keepBusy);
 }
 
 async function keepBusy(order: LoadOrder): Promise<LoadCount> {

@@ -18,6 +18,7 @@ import { defineLimit, type Limit } from "../src/core/limit.ts";
 import { PodLimiter } from "../src/core/pod-limiter.ts";
 import { type DurationUs, type InstantUs, US_PER_SECOND } from "../src/core/units.ts";
 import { EmbeddedStore } from "../src/store/embedded/embedded-store.ts";
+import type { BenchSetup } from "./setup.ts";
 
 export interface EngineCase {
   readonly mode: "sole" | "hybrid";
@@ -48,12 +49,10 @@ const SEED = 20_260_101;
 /** Order in which keys are asked for: long enough that no cache learns it. */
 const ORDER = 1 << 20;
 
-/** Measures one case in a new process. @param command - Program and arguments in front of node. */
+/** Measures one case in a new process, on the core of a server. */
 export function measureEngine(
-  main: string,
   engineCase: EngineCase,
-  rounds: { readonly count: number; readonly seconds: number },
-  command: readonly string[] | undefined,
+  { main, rounds, serverCommand: command }: BenchSetup,
 ): Promise<EngineRounds> {
   const [execPath, ...execArgv] = command === undefined ? [] : [...command, process.execPath];
   const pinned = execPath === undefined ? {} : { execPath, execArgv };

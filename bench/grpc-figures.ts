@@ -1,5 +1,6 @@
 /** What the gRPC benchmark tells of a server, from the counts of its rounds. */
 import type { GrpcCount } from "./grpc-load.ts";
+import { type RoundTimes, roundTimes } from "./times.ts";
 
 export interface GrpcSide {
   /** Answers per second of each round. */
@@ -11,13 +12,9 @@ export interface GrpcSide {
 }
 
 export interface CallTimes {
-  /** In ms, of each round; a call's time begins when it is due. */
-  readonly p50: readonly number[];
-  readonly p99: readonly number[];
+  readonly rounds: readonly RoundTimes[];
   /** Over all rounds. */
-  readonly overallP99: number;
-  readonly longest: number;
-  readonly calls: number;
+  readonly overall: RoundTimes;
   readonly failed: number;
   readonly denied: number;
 }
@@ -42,19 +39,15 @@ export class SideMeter {
   }
 }
 
-export function timesOf(rounds: readonly GrpcCount[]): CallTimes {
-  const all = rounds.flatMap(({ times }) => times).sort((a, b) => a - b);
+export function callTimes(rounds: readonly GrpcCount[]): CallTimes {
+  const all = (pick: (round: GrpcCount) => readonly number[]): number[] => rounds.flatMap(pick);
   return {
-    p50: rounds.map(({ times }) => partOf(times, 0.5)),
-    p99: rounds.map(({ times }) => partOf(times, 0.99)),
-    overallP99: partOf(all, 0.99),
-    longest: all.at(-1) ?? Number.NaN,
-    calls: all.length,
+    rounds: rounds.map(({ times, late }) => roundTimes(times, late)),
+    overall: roundTimes(
+      all(({ times }) => times),
+      all(({ late }) => late),
+    ),
     failed: rounds.reduce((sum, { failed }) => sum + failed, 0),
     denied: rounds.reduce((sum, { denied }) => sum + denied, 0),
   };
-}
-
-function partOf(sorted: readonly number[], part: number): number {
-  return sorted[Math.ceil(part * sorted.length) - 1] ?? Number.NaN;
 }

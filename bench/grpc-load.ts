@@ -4,10 +4,11 @@
  * answers (an open loop). In the open loop a call's time begins when it was due, so a client that
  * woke up late, or a server that stood still, cannot hide it.
  */
-import { type ChildProcess, fork } from "node:child_process";
 import { monotonicUs } from "../fleet/monotonic.ts";
-import { Pace } from "../fleet/pace.ts";
+import type { InstantUs } from "../src/core/units.ts";
+import { type ClientProcess, serveOrders } from "./client-process.ts";
 import { CallConnection } from "./grpc-calls.ts";
+import { OpenLoop, type PaceOrder } from "./open-loop.ts";
 
 export interface GrpcOrder {
   /** Socket of the server. */
@@ -16,7 +17,7 @@ export interface GrpcOrder {
   readonly requests: readonly Uint8Array[];
   readonly connections: number;
   /** Calls at once over all connections, or calls that are due a second. */
-  readonly load: { readonly atOnce: number } | { readonly perSecond: number };
+  readonly load: { readonly atOnce: number } | Omit<PaceOrder, "seconds">;
   readonly seconds: number;
 }
 
@@ -26,56 +27,19 @@ export interface GrpcCount {
   readonly failed: number;
   /** Calls that were answered with another code than OK. */
   readonly denied: number;
-  /** Times of the calls in ms, sorted; of an open loop only. */
+  /** Of an open loop: times of its calls, and how late they were sent, in ms. */
   readonly times: readonly number[];
+  readonly late: readonly number[];
 }
-
-type Told = GrpcCount | { readonly trouble: string };
 
 export const GRPC_CLIENT_ARGUMENT = "--as-grpc-client";
 
-/** Answers of an open loop are waited for as long as this. */
-const LAST_ANSWER_WITHIN_MS = 5_000;
-const PACE_MS = 1;
-
 /** The client process. */
-export class GrpcClient {
-  readonly #child: ChildProcess;
-  #settle: (told: Told) => void = () => {};
+export type GrpcClient = ClientProcess<GrpcOrder, GrpcCount>;
 
-  /** @param command - Program and arguments in front of node. */
-  constructor(main: string, command: readonly string[] | undefined) {
-    const [execPath, ...execArgv] = command === undefined ? [] : [...command, process.execPath];
-    const pinned = execPath === undefined ? {} : { execPath, execArgv };
-    this.#child = fork(main, [GRPC_CLIENT_ARGUMENT], { serialization: "advanced", ...pinned });
-    this.#child.on("message", (told: Told) => this.#settle(told));
-    this.#child.on("exit", () => this.#settle({ trouble: "the client of the benchmark died" }));
-  }
-
-  /** @throws {Error} When a connection ends, a call is lost, or the client ends. */
-  async run(order: GrpcOrder): Promise<GrpcCount> {
-    const told = await new Promise<Told>((resolve) => {
-      this.#settle = resolve;
-      this.#child.send(order);
-    });
-    if ("trouble" in told) throw new Error(told.trouble);
-    return told;
-  }
-
-  close(): void {
-    if (this.#child.connected) this.#child.disconnect();
-  }
-}
-
-/** Runs in the process that `GrpcClient` started. */
+/** Runs in the process of a `GrpcClient`. */
 export function runGrpcClient(): void {
-  process.on("message", (order: GrpcOrder) => {
-    const load = new GrpcLoad(order);
-    load.run().then(
-      (count) => process.send?.(count),
-      (error: Error) => process.send?.({ trouble: error.message }),
-    );
-  });
+  serveOrders((order: GrpcOrder) => new GrpcLoad(order).run());
 }
 
 class GrpcLoad {
@@ -84,14 +48,12 @@ class GrpcLoad {
   readonly #connections: CallConnection[] = [];
   /** When calls that are under way were due, by stream, for each connection. */
   readonly #due: Map<number, number>[] = [];
-  readonly #times: number[] = [];
+  readonly #loop = new OpenLoop();
   #next = 0;
-  #underWay = 0;
   #answers = 0;
   #failed = 0;
   #denied = 0;
   #isOver = false;
-  #onIdle: () => void = () => {};
 
   constructor(order: GrpcOrder) {
     this.#order = order;
@@ -107,13 +69,13 @@ class GrpcLoad {
     try {
       await Promise.race([broken, this.#connect(fail)]);
       const startUs = monotonicUs();
-      const { load } = this.#order;
+      const { load, seconds } = this.#order;
       if ("atOnce" in load) await Promise.race([broken, this.#keepBusy(load.atOnce)]);
-      else await Promise.race([broken, this.#keepPace(load.perSecond)]);
-      const seconds = (monotonicUs() - startUs) / 1e6;
+      else await Promise.race([broken, this.#keepPace({ ...load, seconds })]);
+      const tookSeconds = (monotonicUs() - startUs) / 1e6;
       const [answers, failed, denied] = [this.#answers, this.#failed, this.#denied];
-      const times = this.#times.sort((a, b) => a - b);
-      return { answers, perSecond: answers / seconds, failed, denied, times };
+      const { times, late } = this.#loop;
+      return { answers, perSecond: answers / tookSeconds, failed, denied, times, late };
     } finally {
       for (const connection of this.#connections) connection.close();
     }
@@ -136,7 +98,6 @@ class GrpcLoad {
   #call(index: number, dueUs: number): void {
     const message = this.#requests[this.#next % this.#requests.length] as Buffer;
     this.#next += 1;
-    this.#underWay += 1;
     const stream = this.#connections[index]?.call(message) ?? 0;
     this.#due[index]?.set(stream, dueUs);
   }
@@ -146,14 +107,12 @@ class GrpcLoad {
     const dueUs = due?.get(stream);
     if (dueUs === undefined) return;
     due?.delete(stream);
-    this.#underWay -= 1;
     this.#answers += 1;
     // Field 1, a number, OK.
     if (message === undefined) this.#failed += 1;
     else if (message[0] !== 0x08 || message[1] !== 1) this.#denied += 1;
     if ("perSecond" in this.#order.load) {
-      this.#times.push((monotonicUs() - dueUs) / 1_000);
-      if (this.#isOver && this.#underWay === 0) this.#onIdle();
+      this.#loop.answered(dueUs);
     } else if (!this.#isOver) {
       this.#call(index, 0);
     }
@@ -166,32 +125,12 @@ class GrpcLoad {
     this.#isOver = true;
   }
 
-  async #keepPace(perSecond: number): Promise<void> {
-    const startUs = monotonicUs();
-    const endUs = startUs + this.#order.seconds * 1e6;
-    const pace = new Pace(startUs, perSecond, 0);
-    await new Promise<void>((resolve) => {
-      const timer = setInterval(() => {
-        const nowUs = Math.min(endUs, monotonicUs());
-        for (let due = pace.next(nowUs); due !== undefined; due = pace.next(nowUs)) {
-          this.#call(this.#next % this.#connections.length, due);
-        }
-        for (const connection of this.#connections) connection.flush();
-        if (nowUs < endUs) return;
-        clearInterval(timer);
-        resolve();
-      }, PACE_MS);
-    });
-    this.#isOver = true;
-    if (this.#underWay === 0) return;
-    await new Promise<void>((resolve, reject) => {
-      const timer = setTimeout(() => {
-        reject(new Error(`${this.#underWay} calls have no answer after 5 s`));
-      }, LAST_ANSWER_WITHIN_MS);
-      this.#onIdle = () => {
-        clearTimeout(timer);
-        resolve();
-      };
+  async #keepPace(order: PaceOrder): Promise<void> {
+    const offer = (dueUs: InstantUs): void => {
+      this.#call(this.#next % this.#connections.length, dueUs);
+    };
+    await this.#loop.run(order, offer, () => {
+      for (const connection of this.#connections) connection.flush();
     });
   }
 }

@@ -14,11 +14,17 @@ import { fileURLToPath } from "node:url";
 import { RedisServer } from "../fleet/redis-server.ts";
 import { WireWriter } from "../src/server/grpc/wire-writer.ts";
 import { BARE_GRPC_ARGUMENT } from "./bare-grpc.ts";
+import { ClientProcess } from "./client-process.ts";
 import { callOnce } from "./grpc-calls.ts";
-import { type CallTimes, type GrpcSide, SideMeter, timesOf } from "./grpc-figures.ts";
-import { GrpcClient, type GrpcCount, type GrpcOrder } from "./grpc-load.ts";
-import type { HttpSetup } from "./http.ts";
+import { type CallTimes, callTimes, type GrpcSide, SideMeter } from "./grpc-figures.ts";
+import {
+  GRPC_CLIENT_ARGUMENT,
+  type GrpcClient,
+  type GrpcCount,
+  type GrpcOrder,
+} from "./grpc-load.ts";
 import { processorUs } from "./processor-time.ts";
+import { type BenchSetup, waitingOf } from "./setup.ts";
 
 export type GrpcStore = "embedded" | "redis";
 export const GRPC_STORES: readonly GrpcStore[] = ["embedded", "redis"];
@@ -44,7 +50,7 @@ const READY_WITHIN_MS = 10_000;
 /** Calls per second. Starts and stops all its processes. */
 export async function measureGrpcCalls(
   store: GrpcStore,
-  setup: HttpSetup,
+  setup: BenchSetup,
 ): Promise<{ readonly ours: GrpcSide; readonly bare: GrpcSide }> {
   const stage = await Stage.open(setup, store === "redis");
   try {
@@ -82,9 +88,9 @@ export interface StateTimes {
  * How long calls take at a steady pace, in every state of Redis. The first round of a state begins
  * as soon as Redis has entered it, so that the time until the sidecar notices counts as well.
  */
-export async function measureGrpcTimes(mode: GrpcMode, setup: HttpSetup): Promise<StateTimes[]> {
+export async function measureGrpcTimes(mode: GrpcMode, setup: BenchSetup): Promise<StateTimes[]> {
   const stage = await Stage.open(setup, true);
-  const load = { perSecond: PACED_PER_SECOND };
+  const load = { perSecond: PACED_PER_SECOND, waiting: waitingOf(setup, true) };
   try {
     await stage.warmUp(mode);
     const states: StateTimes[] = [];
@@ -96,7 +102,7 @@ export async function measureGrpcTimes(mode: GrpcMode, setup: HttpSetup): Promis
         ours.push(await stage.run(stage.ours, mode, load));
         bare.push(await stage.run(stage.bare, mode, load));
       }
-      states.push({ state, ours: timesOf(ours), bare: timesOf(bare) });
+      states.push({ state, ours: callTimes(ours), bare: callTimes(bare) });
     }
     return states;
   } finally {
@@ -123,10 +129,11 @@ class Stage {
     this.redis = parts.redis;
   }
 
-  static async open(setup: HttpSetup, hasRedis: boolean): Promise<Stage> {
+  static async open(setup: BenchSetup, hasRedis: boolean): Promise<Stage> {
     const folder = mkdtempSync(join(tmpdir(), "aliquot-bench-"));
     const redis = hasRedis ? await RedisServer.start(folder) : undefined;
-    const client = new GrpcClient(setup.main, setup.clientCommand);
+    const { main, clientCommand } = setup;
+    const client: GrpcClient = new ClientProcess(main, clientCommand, [GRPC_CLIENT_ARGUMENT]);
     const parts: StageParts = { setup, folder, redis, client, children: [] };
     process.once("exit", () => endAll(parts));
     try {
@@ -170,7 +177,7 @@ class Stage {
 }
 
 interface StageParts {
-  readonly setup: HttpSetup;
+  readonly setup: BenchSetup;
   readonly folder: string;
   readonly redis: RedisServer | undefined;
   readonly client: GrpcClient;

@@ -13,8 +13,19 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { freePort } from "../fleet/free-port.ts";
 import { RedisServer } from "../fleet/redis-server.ts";
+import type { AskerTimes } from "./asker.ts";
 import { BARE_ARGUMENT, bareAnswerOf } from "./bare-server.ts";
-import { type Address, askOnce, ClosedLoop, type LoadOrder } from "./closed-loop.ts";
+import { ClientProcess } from "./client-process.ts";
+import {
+  type Address,
+  askOnce,
+  CLIENT_ARGUMENT,
+  type ClosedLoop,
+  type LoadOrder,
+} from "./closed-loop.ts";
+import { PACED_CLIENT_ARGUMENT, type PacedClient, pacedInTurn } from "./paced-client.ts";
+import { spreadOf } from "./rounds.ts";
+import { type BenchSetup, waitingOf } from "./setup.ts";
 
 export interface HttpCase {
   readonly store: "embedded" | "redis";
@@ -32,9 +43,18 @@ export interface ServerRounds {
   readonly busy: number;
 }
 
+/** Rounds of an open loop; the same pace for both servers. */
+export interface HttpTimes {
+  readonly perSecond: number;
+  readonly ours: readonly AskerTimes[];
+  readonly bare: readonly AskerTimes[];
+}
+
 export interface HttpRounds {
   readonly ours: ServerRounds;
   readonly bare: ServerRounds;
+  /** At half of the rate that the slower of the two reached; of some cases. */
+  readonly times?: HttpTimes;
 }
 
 export const HTTP_CASES: readonly HttpCase[] = [
@@ -56,19 +76,12 @@ const READY_WITHIN_MS = 10_000;
 /** USER_HZ of Linux on every architecture that Node runs on. */
 const TICKS_PER_SECOND = 100;
 
-export interface HttpSetup {
-  /** The benchmark's own program. */
-  readonly main: string;
-  readonly serverCommand: readonly string[] | undefined;
-  readonly clientCommand: readonly string[] | undefined;
-  readonly rounds: { readonly count: number; readonly seconds: number };
-}
-
 /** Measures one case; starts and stops all its processes. */
-export async function measureHttp(httpCase: HttpCase, setup: HttpSetup): Promise<HttpRounds> {
+export async function measureHttp(httpCase: HttpCase, setup: BenchSetup): Promise<HttpRounds> {
   const folder = mkdtempSync(join(tmpdir(), "aliquot-bench-"));
   const children: ChildProcess[] = [];
-  const client = new ClosedLoop(setup.main, setup.clientCommand);
+  const { main, clientCommand } = setup;
+  const client: ClosedLoop = new ClientProcess(main, clientCommand, [CLIENT_ARGUMENT]);
   const redis = httpCase.store === "redis" ? await RedisServer.start(folder) : undefined;
   const killAll = (): void => {
     for (const child of children) child.kill("SIGKILL");
@@ -84,13 +97,48 @@ export async function measureHttp(httpCase: HttpCase, setup: HttpSetup): Promise
     for (let round = 0; round <= count; round += 1) {
       for (const meter of meters) await meter.round({ ...order, seconds }, client, round > 0);
     }
-    return { ours: meters[0].rounds(), bare: meters[1].rounds() };
+    const told = { ours: meters[0].rounds(), bare: meters[1].rounds() };
+    if (!isTimed(httpCase)) return told;
+    return { ...told, times: await timesOf(pair, order, halfOfPeak(told), setup) };
   } finally {
     client.close();
     for (const child of children) child.kill("SIGKILL");
     await redis?.stop();
     process.off("exit", killAll);
     rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** Without Redis the client has a core to itself and can keep its pace. */
+function isTimed({ store, transport, method }: HttpCase): boolean {
+  return store === "embedded" && transport === "unix" && method !== "batch";
+}
+
+/** Half of the answers per second that both servers reached. */
+export function halfOfPeak({ ours, bare }: HttpRounds): number {
+  const peaks = [ours, bare].map(({ perSecond }) => spreadOf(perSecond).median);
+  return Math.round(Math.min(...peaks) / 2);
+}
+
+async function timesOf(
+  { ours, bare }: Pair,
+  order: Pick<LoadOrder, "requests" | "connections">,
+  perSecond: number,
+  setup: BenchSetup,
+): Promise<HttpTimes> {
+  const { main, clientCommand, rounds } = setup;
+  const client: PacedClient = new ClientProcess(main, clientCommand, [PACED_CLIENT_ARGUMENT]);
+  const pace = { perSecond, seconds: rounds.seconds, waiting: waitingOf(setup, false) };
+  try {
+    const sides = [ours, bare].map(
+      ({ address }) =>
+        () =>
+          client.run({ ...order, ...pace, address }),
+    );
+    const [oursTimes = [], bareTimes = []] = await pacedInTurn(sides, rounds.count);
+    return { perSecond, ours: oursTimes, bare: bareTimes };
+  } finally {
+    client.close();
   }
 }
 
@@ -144,7 +192,7 @@ class ServerMeter {
 async function startPair(
   folder: string,
   httpCase: HttpCase,
-  { main, serverCommand }: HttpSetup,
+  { main, serverCommand }: BenchSetup,
   redisUrl: string | undefined,
   children: ChildProcess[],
 ): Promise<Pair> {

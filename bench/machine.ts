@@ -1,5 +1,4 @@
 /** What a figure was measured on, in one line. */
-import { spawnSync } from "node:child_process";
 import { availableParallelism, cpus, loadavg, release } from "node:os";
 
 export function machineLine(): string {
@@ -9,12 +8,4 @@ export function machineLine(): string {
     `${model}, ${availableParallelism()} cores, Linux ${release()}, node ${process.version}, ` +
     `load ${load} at the start`
   );
-}
-
-/** The command that pins a process to a core; undefined where there is one core or no taskset. */
-export function pinning(core: number): readonly string[] | undefined {
-  if (availableParallelism() < 2) return undefined;
-  if (spawnSync("taskset", ["--version"], { stdio: "ignore" }).error !== undefined)
-    return undefined;
-  return ["taskset", "-c", String(core)];
 }

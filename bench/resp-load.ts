@@ -4,6 +4,7 @@
  * read, because the client must cost less than what it measures.
  */
 import { connect, type Socket } from "node:net";
+import { serveOrders } from "./client-process.ts";
 import type { LoadCount } from "./closed-loop.ts";
 
 export interface RespOrder {
@@ -21,17 +22,13 @@ export const RESP_CLIENT_ARGUMENT = "--as-resp-client";
 /** Every reply to a check begins with it, and it is nowhere else. */
 const STAR = 0x2a;
 
-/** Runs in a process of its own; see `ClosedLoop`. */
+/** Runs in a process of its own; see `ClientProcess`. */
 export function runRespClient(): void {
-  process.on("message", (order: RespOrder) => {
-    keepBusy(order).then(
-      (count) => process.send?.(count),
-      (error: Error) => process.send?.({ trouble: error.message }),
-    );
-  });
+  serveOrders(pipelineBusily);
 }
 
-async function keepBusy(order: RespOrder): Promise<LoadCount> {
+/** Keeps all connections busy for the time of the order. */
+export async function pipelineBusily(order: RespOrder): Promise<LoadCount> {
   const { path, depth, connections, seconds } = order;
   const pipelines = order.pipelines.map((text) => Buffer.from(text, "latin1"));
   let [next, replies, isOver] = [0, 0, false];
@@ -74,4 +71,9 @@ export function repliesIn(chunk: Buffer): number {
   let count = 0;
   for (let at = chunk.indexOf(STAR); at >= 0; at = chunk.indexOf(STAR, at + 1)) count += 1;
   return count;
+}
+
+/** A command as a client sends it. @param words - Of one byte a character. */
+export function commandOf(words: readonly string[]): string {
+  return `*${words.length}\r\n${words.map((word) => `$${word.length}\r\n${word}\r\n`).join("")}`;
 }

@@ -1,6 +1,7 @@
 /** Rows of the RESP benchmark as they are printed. */
 import type { RespCase, RespSide } from "./resp.ts";
 import { type Spread, spreadOf } from "./rounds.ts";
+import { spreadText } from "./times.ts";
 
 export interface RespRow extends RespCase {
   /** The server's processor time per check, ours by theirs. */
@@ -25,8 +26,4 @@ function sideText({ perSecond, processorUs }: RespSide): string {
     `${perProcessorSecond} k checks per second of processor time ` +
     `(${spreadText(each, 2)} us a check; ${thousands} k/s)`
   );
-}
-
-function spreadText({ median, min, max }: Spread, digits: number): string {
-  return `${median.toFixed(digits)} (${min.toFixed(digits)} to ${max.toFixed(digits)})`;
 }

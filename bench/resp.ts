@@ -11,10 +11,11 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { RedisServer } from "../fleet/redis-server.ts";
 import { BARE_RESP_ARGUMENT, type BareResp } from "./bare-resp.ts";
-import { ClosedLoop } from "./closed-loop.ts";
-import type { HttpSetup } from "./http.ts";
+import { ClientProcess } from "./client-process.ts";
+import type { LoadCount } from "./closed-loop.ts";
 import { processorUs } from "./processor-time.ts";
-import { RESP_CLIENT_ARGUMENT, type RespOrder } from "./resp-load.ts";
+import { commandOf, RESP_CLIENT_ARGUMENT, type RespOrder } from "./resp-load.ts";
+import type { BenchSetup } from "./setup.ts";
 
 export interface RespCase {
   readonly store: "embedded" | "redis";
@@ -49,16 +50,19 @@ const PIPELINES = 50;
 const CONNECTIONS = { pipelined: 8, single: 64 };
 const READY_WITHIN_MS = 10_000;
 
+type RespClient = ClientProcess<RespOrder, LoadCount>;
+
 interface Server {
   readonly path: string;
   readonly pid: number;
 }
 
 /** Measures one case; starts and stops all its processes. */
-export async function measureResp(respCase: RespCase, setup: HttpSetup): Promise<RespRounds> {
+export async function measureResp(respCase: RespCase, setup: BenchSetup): Promise<RespRounds> {
   const folder = mkdtempSync(join(tmpdir(), "aliquot-bench-"));
   const children: ChildProcess[] = [];
-  const client = new ClosedLoop<RespOrder>(setup.main, setup.clientCommand, RESP_CLIENT_ARGUMENT);
+  const { main, clientCommand } = setup;
+  const client: RespClient = new ClientProcess(main, clientCommand, [RESP_CLIENT_ARGUMENT]);
   const redis = respCase.store === "redis" ? await RedisServer.start(folder) : undefined;
   const killAll = (): void => {
     for (const child of children) child.kill("SIGKILL");
@@ -94,7 +98,7 @@ class SideMeter {
 
   async round(
     order: Omit<RespOrder, "path">,
-    client: ClosedLoop<RespOrder>,
+    client: RespClient,
     isCounted: boolean,
   ): Promise<void> {
     const { path, pid } = this.#server;
@@ -113,7 +117,7 @@ class SideMeter {
 async function startPair(
   folder: string,
   respCase: RespCase,
-  { main, serverCommand }: HttpSetup,
+  { main, serverCommand }: BenchSetup,
   redisUrl: string | undefined,
   children: ChildProcess[],
 ): Promise<{ readonly ours: Server; readonly bare: Server }> {
@@ -177,11 +181,11 @@ function orderOf(respCase: RespCase, seconds: number): Omit<RespOrder, "path"> {
 }
 
 function requestOf({ command }: RespCase, key: number): string {
-  const args =
+  return commandOf(
     command === "ALIQUOT.CHECK"
       ? [command, "bench", `user-${key}`]
-      : [command, `user-${key}`, "999999", "1000000", "1"];
-  return `*${args.length}\r\n${args.map((arg) => `$${arg.length}\r\n${arg}\r\n`).join("")}`;
+      : [command, `user-${key}`, "999999", "1000000", "1"],
+  );
 }
 
 /** A limit that is never reached, so that every reply has about the same bytes. */

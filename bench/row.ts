@@ -2,8 +2,9 @@
 import type { EngineCase } from "./engine.ts";
 import type { GrpcMode, GrpcStore, StateTimes } from "./grpc.ts";
 import type { CallTimes, GrpcSide } from "./grpc-figures.ts";
-import { BATCH_CHECKS, type HttpCase, type ServerRounds } from "./http.ts";
+import { BATCH_CHECKS, type HttpCase, type HttpTimes, type ServerRounds } from "./http.ts";
 import { type Spread, spreadOf } from "./rounds.ts";
+import { p99Ratio, spreadText, timesText } from "./times.ts";
 
 export interface EngineRow extends EngineCase {
   readonly spread: Spread;
@@ -18,6 +19,7 @@ export interface HttpRow extends HttpCase {
   readonly processorRatio: number;
   readonly ours: ServerRounds;
   readonly bare: ServerRounds;
+  readonly times?: HttpTimes;
 }
 
 export interface GrpcRow {
@@ -49,14 +51,21 @@ export function engineLine(row: EngineRow, rows: readonly EngineRow[]): string {
   );
 }
 
-export function httpLine(row: HttpRow): string {
-  const { store, transport, method, ratio, processorRatio, ours, bare } = row;
-  return (
+/** One line, and another for times where they were measured. */
+export function httpLines(row: HttpRow): string[] {
+  const { store, transport, method, ratio, processorRatio, ours, bare, times } = row;
+  const speed =
     `  ${method.padEnd(6)}${transport.padEnd(5)}${store.padEnd(9)} ` +
     `ratio ${ratio.median.toFixed(2)} (${ratio.min.toFixed(2)} to ${ratio.max.toFixed(2)}), ` +
     `by processor time ${processorRatio.toFixed(2)}  ` +
-    `${serverText(ours)} against ${serverText(bare)} bare${checksText(row)}`
-  );
+    `${serverText(ours)} against ${serverText(bare)} bare${checksText(row)}`;
+  if (times === undefined) return [speed];
+  const ratio99 = spreadText(p99Ratio(times.ours, times.bare));
+  return [
+    speed,
+    `    ${times.perSecond}/s, half of the lower peak, ms from when due: ${timesText(times.ours)}`,
+    `      bare ${timesText(times.bare)}; p99 ${ratio99} of bare`,
+  ];
 }
 
 export function grpcLine(row: GrpcRow): string {
@@ -71,19 +80,13 @@ export function grpcLine(row: GrpcRow): string {
 }
 
 export function grpcTimesLine({ mode, state, ours, bare }: GrpcTimesRow): string {
-  return `  ${mode.padEnd(7)} Redis ${state.padEnd(8)} ${timesText(ours)}; bare ${timesText(bare)}`;
+  return `  ${mode.padEnd(7)} Redis ${state.padEnd(8)} ${callsText(ours)}; bare ${callsText(bare)}`;
 }
 
-function timesText({ p50, p99, overallP99, longest, calls, failed, denied }: CallTimes): string {
-  const notOk = failed + denied === 0 ? "" : `; of ${calls}, ${failed} failed, ${denied} denied`;
-  return (
-    `p50 ${spreadOf(p50).median.toFixed(2)}, p99 ${overallP99.toFixed(2)} ` +
-    `(rounds ${spreadText(spreadOf(p99))}), longest ${longest.toFixed(1)}${notOk}`
-  );
-}
-
-function spreadText({ median, min, max }: Spread): string {
-  return `${median.toFixed(2)} (${min.toFixed(2)} to ${max.toFixed(2)})`;
+function callsText({ rounds, overall, failed, denied }: CallTimes): string {
+  const { answers, p99 } = overall;
+  const notOk = failed + denied === 0 ? "" : `; of ${answers}, ${failed} failed, ${denied} denied`;
+  return `p99 of all ${p99.toFixed(2)}, of the rounds ${timesText(rounds)}${notOk}`;
 }
 
 function checksText({ method, ours }: HttpRow): string {

@@ -20,7 +20,8 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { freePort } from "../fleet/free-port.ts";
 import { RedisServer } from "../fleet/redis-server.ts";
-import { askOnce, ClosedLoop } from "./closed-loop.ts";
+import { ClientProcess } from "./client-process.ts";
+import { askOnce, CLIENT_ARGUMENT, type ClosedLoop } from "./closed-loop.ts";
 import { processorUs } from "./processor-time.ts";
 
 /** `none`: all workers accept from one socket; node:cluster's other way. */
@@ -85,7 +86,7 @@ export async function measureWorkers(
     rate: 1_000_000,
     redisUrl: undefined,
   });
-  const client = new ClosedLoop(main, undefined);
+  const client: ClosedLoop = new ClientProcess(main, undefined, [CLIENT_ARGUMENT]);
   const row = { answerUs: [] as number[], connectionUs: [] as number[], held: [] as number[][] };
   const order = {
     address: { path: sidecar.socket },
@@ -140,7 +141,7 @@ export async function measureAccuracy(
   const redis = store === "redis" ? await RedisServer.start(folder) : undefined;
   const terms = { workers, spread: "in turn", rate: RATE, redisUrl: redis?.url } as const;
   const sidecar = await BenchSidecar.start(terms);
-  const client = new ClosedLoop(main, undefined);
+  const client: ClosedLoop = new ClientProcess(main, undefined, [CLIENT_ARGUMENT]);
   try {
     const began = performance.now();
     const { perSecond } = await client.run({
