@@ -3,9 +3,10 @@ import { type BucketTable, DUE, FALLBACK, HELD, IN_FLIGHT } from "./bucket-table
 import { BATCH_ENTRIES_MAX, ENTRY_FIELDS } from "./exchange.ts";
 import type { FallbackBuckets } from "./fallback-buckets.ts";
 import type { HeldChecks } from "./held-checks.ts";
-import { cutRow } from "./hybrid-exchange.ts";
+import { type CutTerms, cutRow } from "./hybrid-exchange.ts";
 import { ISOLATED_AT } from "./hybrid-row.ts";
-import type { Lane } from "./lane.ts";
+import type { Lane, Orphan } from "./lane.ts";
+import type { Limit } from "./limit.ts";
 import type { RowSchedule } from "./row-schedule.ts";
 import type { StoreDecided } from "./store-decided.ts";
 import type { InstantUs } from "./units.ts";
@@ -20,6 +21,8 @@ export interface BatchCutterParts {
 
 export class BatchCutter {
   readonly #parts: BatchCutterParts;
+  /** Rows of the batch that is being cut. */
+  readonly #taken = new Int32Array(BATCH_ENTRIES_MAX);
 
   constructor(parts: BatchCutterParts) {
     this.#parts = parts;
@@ -29,19 +32,33 @@ export class BatchCutter {
   cut(lane: Lane, now: InstantUs, isLeaving: boolean): boolean {
     const { table } = this.#parts;
     const orphans = lane.orphans.splice(0, BATCH_ENTRIES_MAX / 2);
-    const slots = this.#takeDue(lane, BATCH_ENTRIES_MAX - orphans.length);
-    const size = slots.length + orphans.length;
+    const rows = this.#takeDue(lane, BATCH_ENTRIES_MAX - orphans.length);
+    const size = rows + orphans.length;
     if (size === 0) return false;
     const entries = new Float64Array(size * ENTRY_FIELDS);
-    for (const [i, slot] of slots.entries()) this.#cutSlot(lane, slot, now, isLeaving, entries, i);
-    for (const [i, orphan] of orphans.entries()) {
-      entries.set(orphan.entry, (slots.length + i) * ENTRY_FIELDS);
+    const slots = this.#taken.slice(0, size);
+    const limits = new Array<Limit>(size);
+    const keys = new Array<string>(size);
+    const { rttUs, epoch } = lane;
+    const terms = { now, rttUs, epoch, heldCost: 0, leaving: isLeaving };
+    for (let i = 0; i < rows; i += 1) {
+      const slot = slots[i] as number;
+      this.#cutSlot(lane, slot, terms, entries, i);
+      limits[i] = table.limitOf(slot);
+      keys[i] = table.keyOf(slot);
+    }
+    for (let i = rows; i < size; i += 1) {
+      const { entry, limit, key } = orphans[i - rows] as Orphan;
+      entries.set(entry, i * ENTRY_FIELDS);
+      slots[i] = -1;
+      limits[i] = limit;
+      keys[i] = key;
     }
     lane.batch = {
       seq: lane.nextSeq(),
-      slots: Int32Array.from([...slots, ...orphans.map(() => -1)]),
-      limits: [...slots.map((slot) => table.limitOf(slot)), ...orphans.map(({ limit }) => limit)],
-      keys: [...slots.map((slot) => table.keyOf(slot)), ...orphans.map(({ key }) => key)],
+      slots,
+      limits,
+      keys,
       entries,
       cutAt: now,
       firstSentAt: now,
@@ -51,41 +68,38 @@ export class BatchCutter {
     return true;
   }
 
-  #takeDue(lane: Lane, most: number): number[] {
+  /** Takes due rows into `#taken`. @returns How many. */
+  #takeDue(lane: Lane, most: number): number {
     const { table, schedule } = this.#parts;
-    const slots: number[] = [];
-    while (slots.length < most) {
+    let taken = 0;
+    while (taken < most) {
       const slot = lane.urgent.shift() ?? lane.due.shift();
       if (slot === undefined) break;
       const flags = table.flags[slot] as number;
       const isCurrent = (flags & DUE) !== 0 && table.isLive(slot) && schedule.laneOf(slot) === lane;
       if (!isCurrent) continue;
       table.flags[slot] = (flags & ~(DUE | HELD)) | IN_FLIGHT;
-      slots.push(slot);
+      this.#taken[taken] = slot;
+      taken += 1;
     }
-    return slots;
+    return taken;
   }
 
-  #cutSlot(
-    lane: Lane,
-    slot: number,
-    now: InstantUs,
-    isLeaving: boolean,
-    entries: Float64Array,
-    i: number,
-  ): void {
+  #cutSlot(lane: Lane, slot: number, terms: CutTerms, entries: Float64Array, i: number): void {
     const { table, held, fallback } = this.#parts;
     table.wake(slot);
     const isolatedAt = table.cells[table.at(slot) + ISOLATED_AT] as number;
     const wasIsolated = ((table.flags[slot] as number) & FALLBACK) !== 0;
     if (wasIsolated && lane.recoveredAt > isolatedAt) {
       const isPrepaid = table.limitOf(slot).mode !== "hybrid";
-      if (isPrepaid) this.#parts.storeDecided.recover(slot, now);
-      else fallback.settle(slot, lane.outageUs, now);
+      if (isPrepaid) this.#parts.storeDecided.recover(slot, terms.now);
+      else fallback.settle(slot, lane.outageUs, terms.now);
     }
-    const heldCost = held.costOf(slot);
-    held.noteCut(slot);
-    const terms = { now, rttUs: lane.rttUs, epoch: lane.epoch, heldCost, leaving: isLeaving };
+    terms.heldCost = 0;
+    if (held.isWaitedFor(slot)) {
+      terms.heldCost = held.costOf(slot);
+      held.noteCut(slot);
+    }
     cutRow(table, slot, terms, entries, i * ENTRY_FIELDS);
   }
 }

@@ -44,8 +44,8 @@ export interface CutTerms {
   readonly rttUs: DurationUs;
   /** Epoch of the lane as last heard. */
   readonly epoch: number;
-  /** Sum of the costs that wait for this reply. */
-  readonly heldCost: Tokens;
+  /** Sum of the costs that wait for this reply; the one thing that differs from row to row. */
+  heldCost: Tokens;
   /** The pod is leaving: give all stock back. */
   readonly leaving: boolean;
 }

@@ -21,20 +21,28 @@ const LIFE_US: DurationUs = 5 * US_PER_SECOND;
  */
 const KNOWN_US: DurationUs = 240 * US_PER_SECOND;
 
+/** What is to be reported again. */
 interface Report {
   readonly limit: Limit;
   readonly key: string;
   readonly consumed: Tokens;
-  /** What the bucket lacked when this was acknowledged, the report included. */
-  readonly missing: number;
 }
 
+/** An acknowledged batch, and for each entry what it reported and what the bucket lacked then. */
 interface Acknowledged {
   readonly seq: number;
   readonly epoch: number;
   readonly at: InstantUs;
-  readonly reports: readonly Report[];
+  readonly limits: readonly Limit[];
+  readonly keys: readonly string[];
+  /** `CONSUMED` and `MISSING` of each entry. */
+  readonly reports: Float64Array;
 }
+
+const CONSUMED = 0;
+/** What the bucket lacked when this was acknowledged, the report included. */
+const MISSING = 1;
+const REPORT_FIELDS = 2;
 
 /** The circumstances under which the store was heard again. */
 export interface Return {
@@ -54,14 +62,20 @@ export class Journal {
   /** A batch was acknowledged by this reply. */
   note(batch: CutBatch, reply: Pick<BatchReply, "epoch" | "entries">, now: InstantUs): void {
     const { epoch } = reply;
-    const reports: Report[] = [];
-    for (const [i, limit] of batch.limits.entries()) {
+    const { seq, limits, keys } = batch;
+    const reports = new Float64Array(limits.length * REPORT_FIELDS);
+    for (let i = 0; i < limits.length; i += 1) {
+      const { burst } = limits[i] as Limit;
       const consumed = batch.entries[i * ENTRY_FIELDS + ENTRY.consumed] as number;
-      const missing = limit.burst - (reply.entries[i * REPLY_FIELDS + REPLY.level] as number);
-      if (consumed !== 0) reports.push({ limit, key: batch.keys[i] as string, consumed, missing });
+      const level = reply.entries[i * REPLY_FIELDS + REPLY.level] as number;
+      reports[i * REPORT_FIELDS + CONSUMED] = consumed;
+      reports[i * REPORT_FIELDS + MISSING] = burst - level;
     }
-    this.#batches = this.#batches.filter((past) => past.epoch === epoch && now - past.at < LIFE_US);
-    this.#batches.push({ seq: batch.seq, epoch, at: now, reports });
+    if (this.#batches.some((past) => past.epoch !== epoch)) this.#batches = [];
+    while (this.#batches.length > 0 && now - (this.#batches[0] as Acknowledged).at >= LIFE_US) {
+      this.#batches.shift();
+    }
+    this.#batches.push({ seq, epoch, at: now, limits, keys, reports });
     if (this.#batches.length > BATCHES_MAX) this.#batches.shift();
   }
 
@@ -82,14 +96,17 @@ export class Journal {
     if (missing.length === 0) return [];
     this.#batches = this.#batches.filter((past) => past.seq <= previousSeq);
     const byKey = new Map<string, Report>();
-    const owed = missing.flatMap(({ at, reports }) => {
+    for (const { at, limits, keys, reports } of missing) {
       const seconds = (refill * (absentAt - at)) / US_PER_SECOND;
-      return reports.filter((report) => report.limit.rate * seconds < report.missing);
-    });
-    for (const report of owed) {
-      const name = `${report.limit.name}\0${report.key}`;
-      const before = byKey.get(name)?.consumed ?? 0;
-      byKey.set(name, { ...report, consumed: before + report.consumed });
+      for (const [i, limit] of limits.entries()) {
+        const consumed = reports[i * REPORT_FIELDS + CONSUMED] as number;
+        const isRefilled = limit.rate * seconds >= (reports[i * REPORT_FIELDS + MISSING] as number);
+        if (consumed === 0 || isRefilled) continue;
+        const key = keys[i] as string;
+        const name = `${limit.name}\0${key}`;
+        const before = byKey.get(name)?.consumed ?? 0;
+        byKey.set(name, { limit, key, consumed: before + consumed });
+      }
     }
     return [...byKey.values()].filter(({ consumed }) => consumed !== 0);
   }

@@ -39,7 +39,7 @@ import {
   WANT,
 } from "./hybrid-row.ts";
 import type { Limit } from "./limit.ts";
-import { NO_TIDING, Tidings } from "./tidings.ts";
+import { NO_TIDING, TIDING, Tidings } from "./tidings.ts";
 import type { InstantUs, Tokens } from "./units.ts";
 
 /** Fields that are 0 at rest; `WANT_AT` means nothing without `WANT`. */
@@ -110,15 +110,15 @@ export class RestedRows {
     for (let i = 0; i < KEPT.length; i += 1) {
       this.#kept[kept + i] = cells[at + (KEPT[i] as number)] as number;
     }
-    return this.#tidings.take({
-      repliedAt: cells[at + REPLIED_AT] as number,
-      askedAt,
-      heardAt,
-      epoch: cells[at + EPOCH] as number,
-      registered: cells[at + REGISTERED] as number,
-      stockUs: cells[at + STOCK_US] as number,
-      cold: cells[at + COLD] as number,
-    });
+    const { next } = this.#tidings;
+    next[TIDING.repliedAt] = cells[at + REPLIED_AT] as number;
+    next[TIDING.askedAt] = askedAt;
+    next[TIDING.heardAt] = heardAt;
+    next[TIDING.epoch] = cells[at + EPOCH] as number;
+    next[TIDING.registered] = cells[at + REGISTERED] as number;
+    next[TIDING.stockUs] = cells[at + STOCK_US] as number;
+    next[TIDING.cold] = cells[at + COLD] as number;
+    return this.#tidings.take();
   }
 
   /** Writes the row as it was, and takes its tiding back. */
@@ -134,16 +134,17 @@ export class RestedRows {
     cells[at + CREDIT] = stock;
     cells[at + FLOW_MAX] = flowMax(limit, cells[at + FLOW_RATE] as number);
     cells[at + TRIGGERED_AT] = Number.NEGATIVE_INFINITY;
-    const tiding = this.#tidings.of(id);
-    cells[at + COLD] = tiding.cold;
-    cells[at + REPLIED_AT] = tiding.repliedAt;
-    cells[at + ASKED_AT] = tiding.askedAt;
-    cells[at + CUT_AT] = tiding.askedAt;
-    cells[at + HEARD_AT] = tiding.heardAt;
-    cells[at + FLOW_AT] = tiding.heardAt;
-    cells[at + EPOCH] = tiding.epoch;
-    cells[at + REGISTERED] = tiding.registered;
-    cells[at + STOCK_US] = tiding.stockUs;
+    const askedAt = this.#tidings.of(id, TIDING.askedAt);
+    const heardAt = this.#tidings.of(id, TIDING.heardAt);
+    cells[at + COLD] = this.#tidings.of(id, TIDING.cold);
+    cells[at + REPLIED_AT] = this.#tidings.of(id, TIDING.repliedAt);
+    cells[at + ASKED_AT] = askedAt;
+    cells[at + CUT_AT] = askedAt;
+    cells[at + HEARD_AT] = heardAt;
+    cells[at + FLOW_AT] = heardAt;
+    cells[at + EPOCH] = this.#tidings.of(id, TIDING.epoch);
+    cells[at + REGISTERED] = this.#tidings.of(id, TIDING.registered);
+    cells[at + STOCK_US] = this.#tidings.of(id, TIDING.stockUs);
     cells[at + USED_AT] = this.usedAt(slot, id);
     this.drop(id);
   }
@@ -154,7 +155,7 @@ export class RestedRows {
   }
 
   usedAt(slot: number, id: number): InstantUs {
-    const { heardAt } = this.#tidings.of(id);
+    const heardAt = this.#tidings.of(id, TIDING.heardAt);
     return heardAt - (this.#whole[slot * WHOLE + WHOLE_UNUSED] as number);
   }
 

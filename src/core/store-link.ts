@@ -147,8 +147,10 @@ export class StoreLink {
       if (!this.#applier.isCurrent(batch, i)) continue;
       this.#applier.tally(batch, i, reply);
       this.#applier.apply(batch, i, reply, when);
-      ready.push(...held.heard(slot));
-      if (held.isWaitedFor(slot)) schedule.markDue(slot);
+      if (held.isWaitedFor(slot)) {
+        ready.push(...held.heard(slot));
+        if (held.isWaitedFor(slot)) schedule.markDue(slot);
+      }
       this.#parts.table.restUnlessInUse(slot, now);
     }
     if (lane.hasDue) schedule.isEager = true;

@@ -24,12 +24,12 @@ import { type DurationUs, type InstantUs, US_PER_MS, US_PER_SECOND } from "../..
 import type { HeartbeatTerms } from "../../ports/coordinator.ts";
 import { partsOfCall } from "../call-shape.ts";
 import type { Heard } from "../lane-ear.ts";
-import { applyLease, applyTake, termsOfCall } from "./call-rule.ts";
+import { applyLease, applyTake, isStale, termsOfCall } from "./call-rule.ts";
 import { FleetRecord } from "./fleet-record.ts";
 import { KEY_FIELDS, KeyState, type KeyTerms } from "./key-state.ts";
 import { type LaneRecord, openLane, packLane, unpackLane } from "./lane-record.ts";
 import { type Kept, LaneStore } from "./lane-store.ts";
-import { applyEntry, termsOfEntry } from "./reconcile-rule.ts";
+import { applyEntry, isOfSameLimit, termsOfEntry } from "./reconcile-rule.ts";
 
 /** A sequence record outlives any batch that a pod still repeats. */
 const SEQ_LIFE_US = 600 * US_PER_SECOND;
@@ -96,9 +96,12 @@ export class EmbeddedStore {
     const terms = { now, repeated, pods: batch.pods, hold: batch.hold };
     const count = Math.floor(batch.entries.length / ENTRY_FIELDS);
     const entries = new Float64Array(count * REPLY_FIELDS);
+    let limit = termsOfEntry(batch.entries, 0, batch.hold);
     for (let i = 0; i < count; i += 1) {
       const name = keyName(batch.limits[i]?.name ?? "", batch.keys[i] ?? "");
-      const limit = termsOfEntry(batch.entries, i, batch.hold);
+      if (i > 0 && !isOfSameLimit(batch.entries, i)) {
+        limit = termsOfEntry(batch.entries, i, batch.hold);
+      }
       const damaged = this.change(lane, name, record, limit, () =>
         applyEntry(this.state, limit, terms, batch.entries, i, entries),
       );
@@ -119,6 +122,9 @@ export class EmbeddedStore {
     const lane = this.lane(call.lane);
     const record = this.openLane(lane, rawUs, call);
     const now = record.last;
+    const { rawHeardUs, rawAgoUs } = call;
+    const stale = isStale(record, rawHeardUs, rawAgoUs, this.clockToleranceUs);
+    const found = { now, losses: record, isStale: stale };
     const isTake = call.kind === "take";
     const [apply, { damaged: damagedAt }] = isTake
       ? ([applyTake, TAKE_REPLY] as const)
@@ -129,11 +135,12 @@ export class EmbeddedStore {
       const limit = termsOfCall(call.entries, at, call.hold);
       const entry = call.entries.subarray(at, end);
       const reply = entries.subarray(replyAt, replyEnd);
-      const decide = (): void => apply(this.state, limit, now, entry, reply);
+      const decide = (): void => apply(this.state, limit, found, entry, reply);
       reply[damagedAt] = this.change(lane, name, record, limit, decide);
     }
     lane.sweep(now, parts.length * SWEEP_PER_ENTRY);
-    return { nowUs: now, epoch: record.epoch, entries };
+    const rawNowUs = now - record.offset;
+    return { nowUs: now, epoch: record.epoch, rawUs: rawNowUs, isStale: stale, entries };
   }
 
   /** Registers or renews a member, drops the dead, and counts; `heard` as in a batch of lane 0. */

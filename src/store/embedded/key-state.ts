@@ -3,17 +3,19 @@
  * the value and the rules; the order of operations is the same, so that the bytes are.
  *
  * One object is loaded, advanced, changed and stored again for each key of a batch; what is kept
- * per key is only the array of sixteen doubles.
+ * per key is only the array of nineteen doubles.
  */
 import { LEASE_SLOT_US } from "../../core/store-call.ts";
 import type { DurationUs, InstantUs, Tokens } from "../../core/units.ts";
 import { expn, max, min, SAFE } from "./arithmetic.ts";
 
 /** Doubles per key. */
-export const KEY_FIELDS = 16;
+export const KEY_FIELDS = 19;
 
 /** After a loss a strict limit admits nothing until every lease that may be out is void. */
-const STRICT_HOLD_US = 1_000_000;
+export const STRICT_HOLD_US: DurationUs = 1_000_000;
+/** A take is young in its window and the next. */
+const TAKE_WINDOW_US = 100_000;
 /** A key further ahead of the clock was written under a lane record that is gone. */
 const REGRESS_MAX_US = 2_000_000;
 /** Kept beyond its last use, as the scripts do for a step of the server's own clock. */
@@ -34,6 +36,7 @@ export interface KeyTerms {
   ledgerSlotUs: DurationUs;
   /** Half a lease, and never shorter than a tick, in which time stands still. */
   leaseSlotUs: DurationUs;
+  takeWindowUs: DurationUs;
   /** Part of the refill held back. */
   hold: number;
   /** Tokens per second. */
@@ -54,14 +57,17 @@ export function termsOf(
     tau: 5 * intervalSeconds,
     ledgerSlotUs: Math.floor(3 * intervalSeconds * 1e6 + 0.5),
     leaseSlotUs: max(LEASE_SLOT_US, shape.tickUs),
+    takeWindowUs: max(TAKE_WINDOW_US, shape.tickUs),
     rate: (shape.refill / shape.period) * (1e6 / shape.tickUs),
   };
 }
 
-/** What the lane's record knows of losses; instants, 0 for never. */
+/** What the lane's record knows of losses and changes; instants, 0 for never. */
 export interface Losses {
   readonly lostAt: InstantUs;
   readonly movedAt: InstantUs;
+  /** A key was put under other terms, or replaced; written by `open`. */
+  changedAt: InstantUs;
 }
 
 export class KeyState {
@@ -82,6 +88,9 @@ export class KeyState {
   o0 = 0;
   o1 = 0;
   o2 = 0;
+  w0 = 0;
+  w1 = 0;
+  z = 0;
 
   /**
    * Loads a stored value, undefined for absent.
@@ -94,9 +103,10 @@ export class KeyState {
     if (stored !== undefined) {
       if (!this.read(stored)) {
         this.renew(now, now, terms);
+        losses.changedAt = now;
         return 1;
       }
-      this.convert(terms);
+      this.convert(now, losses, terms);
       if (now <= this.t + this.lifeUs(terms)) {
         if (isStrict && lostAt > 0) this.distrust(strictFrom(lostAt, terms), terms);
         return 0;
@@ -121,6 +131,7 @@ export class KeyState {
       if (this.leased > 0) this.endLeases(before, at, terms);
       this.refill(at, terms);
       this.t = at;
+      this.rotateTakes(before, terms);
       const seconds = (at - before) / 1e6;
       if (seconds > 0) this.fade(expn(seconds / terms.tau));
     }
@@ -148,6 +159,9 @@ export class KeyState {
     stored[13] = this.o0;
     stored[14] = this.o1;
     stored[15] = this.o2;
+    stored[16] = this.w0;
+    stored[17] = this.w1;
+    stored[18] = this.z;
   }
 
   /** How long the value is kept from now on. */
@@ -175,6 +189,9 @@ export class KeyState {
     this.o0 = stored[13] ?? 0;
     this.o1 = stored[14] ?? 0;
     this.o2 = stored[15] ?? 0;
+    this.w0 = stored[16] ?? 0;
+    this.w1 = stored[17] ?? 0;
+    this.z = stored[18] ?? 0;
     return this.L > 0 && this.P > 0 && this.b > 0 && this.S > 0;
   }
 
@@ -184,8 +201,10 @@ export class KeyState {
     return full + Math.ceil(max(10 * terms.tau, 10) * 1e6);
   }
 
-  private convert(terms: KeyTerms): void {
+  private convert(now: InstantUs, losses: Losses, terms: KeyTerms): void {
     if (this.L === terms.refill && this.P === terms.period && this.b === terms.burst) return;
+    losses.changedAt = now;
+    this.w0 = this.w1 = this.z = 0;
     let level = this.b - this.D / this.P;
     if (level > 0) level = level * (terms.burst / this.b);
     else level = max(level, -terms.maxDebt);
@@ -207,6 +226,7 @@ export class KeyState {
     this.S = terms.ledgerSlotUs;
     this.D = this.E = this.C = this.A = this.O = this.Op = this.q = 0;
     this.o0 = this.o1 = this.o2 = 0;
+    this.w0 = this.w1 = this.z = 0;
     if (lostAt === 0) return;
     if (terms.lost > 0) {
       const start = max(1, terms.lost * this.b);
@@ -249,17 +269,31 @@ export class KeyState {
   private refill(to: InstantUs, terms: KeyTerms): void {
     const ticks = Math.floor((to - this.t) / terms.tickUs);
     const leased = this.leased * this.P;
+    const young = (this.w0 + this.w1) * this.P;
     if (this.D <= leased) {
+      if (young > 0) this.z = to;
       this.t = to;
       return;
     }
     const gain = Math.floor(this.L * (1 - terms.hold) * ticks);
+    if (young > 0 && this.D - gain - leased < young) this.z = to;
     if (gain >= this.D - leased) {
       this.D = leased;
       this.t = to;
     } else {
       this.D = this.D - gain;
       this.t = this.t + ticks * terms.tickUs;
+    }
+  }
+
+  private rotateTakes(before: InstantUs, { takeWindowUs }: KeyTerms): void {
+    if (this.w0 + this.w1 === 0) return;
+    const passed = Math.floor(this.t / takeWindowUs) - Math.floor(before / takeWindowUs);
+    if (passed === 1) {
+      this.w0 = this.w1;
+      this.w1 = 0;
+    } else if (passed > 1) {
+      this.w0 = this.w1 = 0;
     }
   }
 

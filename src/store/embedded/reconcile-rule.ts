@@ -21,15 +21,24 @@ export interface BatchTerms {
 /** Reads the limit out of entry `index`. */
 export function termsOfEntry(entries: Float64Array, index: number, hold: number): KeyTerms {
   const at = index * ENTRY_FIELDS;
-  const field = (name: keyof typeof ENTRY): number => entries[at + ENTRY[name]] ?? 0;
   const shape = {
-    refill: field("refill"),
-    period: field("period"),
-    tickUs: field("tickUs"),
-    burst: field("burst"),
-    maxDebt: field("maxDebt"),
+    refill: entries[at + ENTRY.refill] ?? 0,
+    period: entries[at + ENTRY.period] ?? 0,
+    tickUs: entries[at + ENTRY.tickUs] ?? 0,
+    burst: entries[at + ENTRY.burst] ?? 0,
+    maxDebt: entries[at + ENTRY.maxDebt] ?? 0,
   };
-  return termsOf(shape, field("intervalSeconds"), field("lost"), hold);
+  const intervalSeconds = entries[at + ENTRY.intervalSeconds] ?? 0;
+  return termsOf(shape, intervalSeconds, entries[at + ENTRY.lost] ?? 0, hold);
+}
+
+/** Whether entry `index`, not the first, tells of the same limit as the one in front of it. */
+export function isOfSameLimit(entries: Float64Array, index: number): boolean {
+  const at = index * ENTRY_FIELDS;
+  for (let field = 0; field <= ENTRY.lost; field += 1) {
+    if (entries[at + field] !== entries[at + field - ENTRY_FIELDS]) return false;
+  }
+  return true;
 }
 
 /** Applies entry `index` to an opened and advanced key and writes reply `index`. */
