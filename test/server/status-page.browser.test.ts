@@ -2,42 +2,23 @@
  * The status page in a real browser, on a real sidecar: no error, no request to anybody else,
  * nothing wider than a small screen, figures that follow the load, and callers' texts that do
  * nothing.
- *
- * The browser is Debian's Chromium, or what CHROMIUM names; without one these tests say so and are
- * skipped, since a sidecar works without them.
  */
-import { existsSync, writeFileSync } from "node:fs";
-import { type Browser, chromium, type Page } from "playwright-core";
+import { writeFileSync } from "node:fs";
+import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { keyDigest } from "../../src/store/redis/keys.ts";
+import {
+  expectItFits,
+  expectItIsLegible,
+  lacksBrowser,
+  type Opened,
+  openPage,
+  SCREENS,
+  type Screen,
+  startBrowser,
+} from "../support/browser.ts";
 import { type Sidecar, startSidecar, stopSidecars } from "../support/sidecar.ts";
 import { until } from "../support/until.ts";
-
-const PATHS = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
-const { CHROMIUM = "" } = process.env;
-const EXECUTABLE = [CHROMIUM, ...PATHS].find((path) => existsSync(path));
-
-if (EXECUTABLE === undefined) {
-  process.stderr.write(`status page in a browser: skipped, none of ${PATHS.join(", ")} is there\n`);
-}
-
-/** Nothing that a browser does by itself may reach for the network. */
-const QUIET = [
-  "--no-sandbox",
-  "--disable-gpu",
-  "--disable-quic",
-  "--no-first-run",
-  "--disable-background-networking",
-  "--disable-component-update",
-  "--disable-sync",
-];
-
-const SCREENS = [
-  { width: 1280, colorScheme: "light" },
-  { width: 1280, colorScheme: "dark" },
-  { width: 400, colorScheme: "light" },
-  { width: 400, colorScheme: "dark" },
-] as const;
 
 /** What runs as soon as anything takes it for markup, and what misleads whoever reads it. */
 const HOSTILE = [
@@ -54,32 +35,19 @@ const LIMITS = `
   - { name: watch, rate: 1/h, burst: 1, shadow: true }
 `;
 
-// What runs in the page is text: the project is compiled without the types of a browser.
-const OVERFLOW = "document.documentElement.scrollWidth - document.documentElement.clientWidth";
-const COLOURS = `{
-  const style = getComputedStyle(document.body);
-  [style.color, style.backgroundColor];
-}`;
 const HAS_COURSE = `/[0-9]/.test(
   document.querySelector("#chart-decisions .line").getAttribute("d"))`;
 
 const HIGHEST = `Math.min(...document.querySelector("#chart-decisions .line").getAttribute("d")
   .match(/ [0-9.]+/g).map(Number))`;
 
-/** 0 for black, 1 for white. */
-function lightness(color: string): number {
-  const parts = (color.match(/\d+/g) ?? []).slice(0, 3);
-  return parts.reduce((sum, part) => sum + Number(part) / 765, 0);
-}
-
-describe.skipIf(EXECUTABLE === undefined)("the status page in a browser", () => {
+describe.skipIf(lacksBrowser("status page"))("the status page in a browser", () => {
   let browser: Browser;
   let sidecar: Sidecar;
-  const troubles: string[] = [];
 
   beforeAll(async () => {
     [browser, sidecar] = await Promise.all([
-      chromium.launch({ executablePath: EXECUTABLE ?? "", args: QUIET }),
+      startBrowser(),
       startSidecar({ limits: LIMITS, extra: "ops: { show_keys: true }" }),
     ]);
   });
@@ -89,19 +57,12 @@ describe.skipIf(EXECUTABLE === undefined)("the status page in a browser", () => 
     await stopSidecars();
   });
 
-  async function open(width = 1280, colorScheme: "light" | "dark" = "light"): Promise<Page> {
+  async function open(screen = SCREENS[0] as Screen): Promise<Opened> {
     const home = `http://127.0.0.1:${sidecar.opsPort}/`;
-    const page = await browser.newPage({ viewport: { width, height: 900 }, colorScheme });
-    troubles.length = 0;
-    page.on("console", (message) => troubles.push(message.text()));
-    page.on("pageerror", (error) => troubles.push(error.message));
-    page.on("request", (request) => {
-      const isOwn = request.url().startsWith(home) || request.url().startsWith("data:");
-      if (!isOwn) troubles.push(`asked for ${request.url()}`);
-    });
-    await page.goto(home);
-    await page.locator("#limits tbody tr").first().waitFor();
-    return page;
+    const isOwn = (url: string): boolean => url.startsWith(home) || url.startsWith("data:");
+    const opened = await openPage(browser, screen, home, isOwn);
+    await opened.page.locator("#limits tbody tr").first().waitFor();
+    return opened;
   }
 
   const cell = (page: Page, row: number, label: string) =>
@@ -112,7 +73,7 @@ describe.skipIf(EXECUTABLE === undefined)("the status page in a browser", () => 
     page.locator(selector).filter({ hasText: text }).first().waitFor({ timeout: 15_000 });
 
   test("figures move under load, keys are ranked, and a limit can be looked at alone", async () => {
-    const page = await open();
+    const { page, troubles } = await open();
     await until("a chart is drawn", 10_000, () => page.evaluate<boolean>(HAS_COURSE));
     expect(await page.evaluate<number>(HIGHEST)).toBe(150);
     for (let i = 0; i < 60; i += 1) await sidecar.check("api", "busy");
@@ -144,14 +105,12 @@ describe.skipIf(EXECUTABLE === undefined)("the status page in a browser", () => 
     await page.close();
   });
 
-  describe.each(SCREENS)("$width pixels wide, $colorScheme", ({ width, colorScheme }) => {
+  describe.each(SCREENS)("$width pixels wide, $colorScheme", (screen) => {
     test("shows everything within the screen, without an error or a request", async () => {
-      const page = await open(width, colorScheme);
+      const { page, troubles } = await open(screen);
       await shows(page, "#state", "Ready");
-      expect(await page.evaluate<number>(OVERFLOW)).toBe(0);
-      const [ink = 0, paper = 0] = (await page.evaluate<string[]>(COLOURS)).map(lightness);
-      expect(ink > paper).toBe(colorScheme === "dark");
-      expect(Math.abs(ink - paper)).toBeGreaterThan(0.6);
+      await expectItFits(page);
+      await expectItIsLegible(page, screen);
       expect(troubles).toEqual([]);
       await page.close();
     });
@@ -161,19 +120,19 @@ describe.skipIf(EXECUTABLE === undefined)("the status page in a browser", () => 
     for (const key of [...HOSTILE, MIRRORED, "k".repeat(256)]) {
       for (let i = 0; i < 30; i += 1) await sidecar.check("login", key);
     }
-    const page = await open(400);
+    const { page, troubles } = await open({ width: 400, colorScheme: "light" });
     const markup = "document.querySelectorAll('img, svg[onload], script, main a').length";
     for (const key of HOSTILE) await shows(page, "#busiest code", key);
     await shows(page, "#most-denied code", "\\u{202e}gnp.exe");
     expect(await page.evaluate<number>(markup)).toBe(1);
     expect(await page.title()).toBe("test \u2013 Aliquot");
-    expect(await page.evaluate<number>(OVERFLOW)).toBe(0);
+    await expectItFits(page);
     expect(troubles).toEqual([]);
     await page.close();
   });
 
   test("a chart can be read with the keyboard, and is told to screen readers", async () => {
-    const page = await open();
+    const { page } = await open();
     const plot = page.locator("#chart-decisions .plot");
     expect(await plot.getAttribute("aria-label")).toMatch(/^Decisions per second, now: admitted/);
     await plot.focus();
@@ -191,7 +150,7 @@ describe.skipIf(EXECUTABLE === undefined)("the status page in a browser", () => 
   });
 
   test("a refused configuration is told, and digests take the place of keys", async () => {
-    const page = await open();
+    const { page, troubles } = await open();
     await shows(page, "#keys-note", "as callers gave them");
     writeFileSync(sidecar.config, sidecar.yaml({ extra: "ops: { show_keys: maybe }" }));
     await shows(page, "#notices", /was refused.*ops\.show_keys must be true or false/s);
@@ -206,7 +165,7 @@ describe.skipIf(EXECUTABLE === undefined)("the status page in a browser", () => 
   });
 
   test("a sidecar that stops answering is told, and one that answers again", async () => {
-    const page = await open();
+    const { page } = await open();
     await shows(page, "#state", "Ready");
     sidecar.signal("SIGSTOP");
     try {

@@ -1,53 +1,28 @@
 /**
  * The report in a real browser: no error, nothing wider than a small screen, every chart drawn, and
  * the numbers of the page are those of results.json.
- *
- * The browser is Debian's Chromium, or what CHROMIUM names; without one these tests say so and are
- * skipped, since a report can be read without them.
  */
-import { existsSync } from "node:fs";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { type Browser, chromium, type Page } from "playwright-core";
+import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { byScenario, excessOf, type Report } from "../../../sim/report/report-data.ts";
 import { writeReport } from "../../../sim/report/write-report.ts";
+import {
+  expectItFits,
+  expectItIsLegible,
+  lacksBrowser,
+  type Opened,
+  openPage,
+  SCREENS,
+  type Screen,
+  startBrowser,
+} from "../../support/browser.ts";
 import { sampleReport } from "./sample-report.ts";
 
-const PATHS = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
-const { CHROMIUM = "" } = process.env;
-const EXECUTABLE = [CHROMIUM, ...PATHS].find((path) => existsSync(path));
-
-if (EXECUTABLE === undefined) {
-  process.stderr.write(`report in a browser: skipped, none of ${PATHS.join(", ")} is there\n`);
-}
-
-/** Nothing that a browser does by itself may reach for the network. */
-const QUIET = [
-  "--no-sandbox",
-  "--disable-gpu",
-  "--disable-quic",
-  "--no-first-run",
-  "--disable-background-networking",
-  "--disable-component-update",
-  "--disable-sync",
-];
-
-const SCREENS = [
-  { width: 1280, colorScheme: "light" },
-  { width: 1280, colorScheme: "dark" },
-  { width: 400, colorScheme: "light" },
-  { width: 400, colorScheme: "dark" },
-] as const;
-
 // What runs in the page is text: the project is compiled without the types of a browser.
-const OVERFLOW = "document.documentElement.scrollWidth - document.documentElement.clientWidth";
-const COLOURS = `{
-  const style = getComputedStyle(document.body);
-  [style.color, style.backgroundColor];
-}`;
 const OVERLAPS = `{
   const found = [];
   for (const group of document.querySelectorAll(".x, .y, .badges, .dots")) {
@@ -65,13 +40,7 @@ const OVERLAPS = `{
   found;
 }`;
 
-/** 0 for black, 1 for white. */
-function lightness(color: string): number {
-  const parts = (color.match(/\d+/g) ?? []).slice(0, 3);
-  return parts.reduce((sum, part) => sum + Number(part) / 765, 0);
-}
-
-describe.skipIf(EXECUTABLE === undefined)("the report in a browser", () => {
+describe.skipIf(lacksBrowser("report"))("the report in a browser", () => {
   let folder: string;
   let browser: Browser;
   let json: Report;
@@ -80,7 +49,7 @@ describe.skipIf(EXECUTABLE === undefined)("the report in a browser", () => {
     folder = await mkdtemp(join(tmpdir(), "aliquot-report-"));
     await writeReport(folder, await sampleReport());
     json = JSON.parse(await readFile(join(folder, "results.json"), "utf8")) as Report;
-    browser = await chromium.launch({ executablePath: EXECUTABLE ?? "", args: QUIET });
+    browser = await startBrowser();
   });
 
   afterAll(async () => {
@@ -88,45 +57,34 @@ describe.skipIf(EXECUTABLE === undefined)("the report in a browser", () => {
     await rm(folder, { recursive: true });
   });
 
-  async function open(screen: (typeof SCREENS)[number]): Promise<[Page, string[]]> {
-    const { width, colorScheme } = screen;
-    const page = await browser.newPage({ viewport: { width, height: 900 }, colorScheme });
-    const troubles: string[] = [];
-    page.on("console", (message) => troubles.push(message.text()));
-    page.on("pageerror", (error) => troubles.push(error.message));
-    page.on("request", (request) => {
-      if (!/^(file|data):/.test(request.url())) troubles.push(`asked for ${request.url()}`);
-    });
-    await page.goto(pathToFileURL(join(folder, "report.html")).href);
-    return [page, troubles];
+  function open(screen = SCREENS[0] as Screen): Promise<Opened> {
+    const { href } = pathToFileURL(join(folder, "report.html"));
+    return openPage(browser, screen, href, (url) => /^(file|data):/.test(url));
   }
 
   describe.each(SCREENS)("$width pixels wide, $colorScheme", (screen) => {
     test("shows everything within the screen, without an error or a request", async () => {
-      const [page, troubles] = await open(screen);
-      expect(await page.evaluate<number>(OVERFLOW)).toBe(0);
+      const { page, troubles } = await open(screen);
+      await expectItFits(page);
       expect(troubles).toEqual([]);
       await page.close();
     });
 
     test("no text of a chart lies on another", async () => {
-      const [page] = await open(screen);
+      const { page } = await open(screen);
       expect(await page.evaluate<string[]>(OVERLAPS)).toEqual([]);
       await page.close();
     });
 
     test("text stands out from its ground", async () => {
-      const [page] = await open(screen);
-      const [ink = 0, paper = 0] = (await page.evaluate<string[]>(COLOURS)).map(lightness);
-      const isDark = screen.colorScheme === "dark";
-      expect(ink > paper).toBe(isDark);
-      expect(Math.abs(ink - paper)).toBeGreaterThan(0.6);
+      const { page } = await open(screen);
+      await expectItIsLegible(page, screen);
       await page.close();
     });
   });
 
   test("every scenario has its charts, drawn, named, and with a table behind", async () => {
-    const [page] = await open(SCREENS[0]);
+    const { page } = await open();
     const figures = await page.$$eval(".scenario", (sections) =>
       sections.map((section) => ({
         titles: [...section.querySelectorAll("figure h4")].map((title) => title.textContent),
@@ -157,7 +115,7 @@ describe.skipIf(EXECUTABLE === undefined)("the report in a browser", () => {
   });
 
   test("the numbers are those of results.json", async () => {
-    const [page] = await open(SCREENS[2]);
+    const { page } = await open({ width: 400, colorScheme: "light" });
     const shown = await page.$$eval(".overview tbody tr", (rows) =>
       rows.map((row) => ({
         scenario: row.getAttribute("data-scenario"),
