@@ -18,13 +18,16 @@ import { defineLimit, type Limit } from "../src/core/limit.ts";
 import { PodLimiter } from "../src/core/pod-limiter.ts";
 import { type DurationUs, type InstantUs, US_PER_SECOND } from "../src/core/units.ts";
 import { EmbeddedStore } from "../src/store/embedded/embedded-store.ts";
+import { type KeyAccess, keyOrder } from "./key-order.ts";
 import type { BenchSetup } from "./setup.ts";
 
 export interface EngineCase {
   readonly mode: "sole" | "hybrid";
+  /** Keys that are asked for; when they are cold, the most that are tracked. */
   readonly keys: number;
   /** Limits named by each check. */
   readonly limits: 1 | 3;
+  readonly access: KeyAccess;
 }
 
 export interface EngineRounds {
@@ -33,21 +36,24 @@ export interface EngineRounds {
   readonly decidingPerSecond: readonly number[];
   /** Part of the checks that were admitted. */
   readonly admitted: number;
+  /** Rows of the engine at the end, a row for each limit and key. */
+  readonly tracked: number;
 }
 
-export const ENGINE_CASES: readonly EngineCase[] = (["sole", "hybrid"] as const).flatMap((mode) =>
-  [1_000, 10_000, 100_000].flatMap((keys) =>
-    ([1, 3] as const).map((limits) => ({ mode, keys, limits })),
+export const ENGINE_CASES: readonly EngineCase[] = (["sole", "hybrid"] as const).flatMap((mode) => [
+  ...[1_000, 10_000, 100_000].flatMap((keys) =>
+    ([1, 3] as const).map((limits) => ({ mode, keys, limits, access: "even" as const })),
   ),
-);
+  { mode, keys: 1_000_000, limits: 1, access: "even" },
+  { mode, keys: 100_000, limits: 1, access: "hot" },
+  { mode, keys: 100_000, limits: 1, access: "cold" },
+]);
 
 export const ENGINE_ARGUMENT = "--as-engine";
 
 /** Checks between two readings of the clock. */
 const STRIDE = 256;
 const SEED = 20_260_101;
-/** Order in which keys are asked for: long enough that no cache learns it. */
-const ORDER = 1 << 20;
 
 /** Measures one case in a new process, on the core of a server. */
 export function measureEngine(
@@ -71,12 +77,14 @@ export function runEngineRounds(argument: string): void {
     readonly rounds: { readonly count: number; readonly seconds: number };
   };
   const bench = new EngineBench(engineCase);
+  bench.fill();
   bench.run(2 * rounds.seconds);
   const speeds = Array.from({ length: rounds.count }, () => bench.run(rounds.seconds));
   const told: EngineRounds = {
     perSecond: speeds.map(({ overall }) => overall),
     decidingPerSecond: speeds.map(({ deciding }) => deciding),
     admitted: bench.admittedPart,
+    tracked: bench.tracked,
   };
   process.send?.(told, () => process.disconnect());
 }
@@ -86,15 +94,15 @@ class EngineBench {
   readonly #engine: PodLimiter;
   readonly #store = new EmbeddedStore({ lanes: LANES });
   readonly #limits: readonly Limit[];
-  readonly #order: Uint32Array;
+  readonly #keys: number;
+  readonly #nextKey: () => number;
   readonly #prng = new Prng(SEED);
   readonly #draw: () => number = () => this.#prng.draw();
-  #at = 0;
   #storeUs: DurationUs = 0;
   #admitted = 0;
   #decided = 0;
 
-  constructor({ mode, keys, limits }: EngineCase) {
+  constructor({ mode, keys, limits, access }: EngineCase) {
     const configured = Array.from({ length: limits }, (_, index) => benchLimit(`limit-${index}`));
     this.#engine = new PodLimiter(
       {
@@ -110,12 +118,27 @@ class EngineBench {
       0,
     );
     this.#limits = configured;
-    this.#order = Uint32Array.from({ length: ORDER }, () => Math.floor(this.#draw() * keys));
+    this.#keys = keys;
+    this.#nextKey = keyOrder(access, keys, this.#draw);
     this.#engine.membershipChanged(0, { pods: 1, silent: 0 });
   }
 
   get admittedPart(): number {
     return this.#admitted / this.#decided;
+  }
+
+  get tracked(): number {
+    return this.#engine.counts(this.#nowUs()).trackedKeys;
+  }
+
+  /** Asks for every key once. */
+  fill(): void {
+    for (let key = 0; key < this.#keys; key += STRIDE) {
+      const now = this.#nowUs();
+      const end = Math.min(this.#keys, key + STRIDE);
+      for (let next = key; next < end; next += 1) this.#check(now, next);
+      if (this.#engine.wakeAt <= now) this.#tick(now);
+    }
   }
 
   /** @returns Checks per second of the engine's own processor time. */
@@ -126,7 +149,7 @@ class EngineBench {
     let tickUs: DurationUs = 0;
     let now = startUs;
     for (; now < endUs; now = this.#nowUs()) {
-      for (let i = 0; i < STRIDE; i += 1) this.#check(now);
+      for (let i = 0; i < STRIDE; i += 1) this.#check(now, this.#nextKey());
       checks += STRIDE;
       if (this.#engine.wakeAt > now) continue;
       const tickFromUs = this.#nowUs();
@@ -141,10 +164,8 @@ class EngineBench {
     return processorUs() - this.#storeUs;
   }
 
-  #check(now: InstantUs): void {
-    const next = this.#order[this.#at] as number;
-    this.#at = (this.#at + 1) & (ORDER - 1);
-    const outcome = this.#engine.decide(now, this.#checksOf(`user-${next}`));
+  #check(now: InstantUs, key: number): void {
+    const outcome = this.#engine.decide(now, this.#checksOf(`user-${key}`));
     this.#decided += 1;
     if (!("held" in outcome) && outcome[0]?.allowed === true) this.#admitted += 1;
   }

@@ -10,7 +10,14 @@ export interface EngineRow extends EngineCase {
   readonly spread: Spread;
   readonly deciding: Spread;
   readonly admitted: number;
+  readonly tracked: number;
 }
+
+const ACCESS: Readonly<Record<EngineCase["access"], string>> = {
+  even: "at random       ",
+  hot: "9 of 10 on 1 %  ",
+  cold: "each seen once  ",
+};
 
 export interface HttpRow extends HttpCase {
   /** Answers per second, ours by theirs. */
@@ -38,16 +45,16 @@ export interface GrpcTimesRow extends StateTimes {
 
 /** @param rows - The rows so far; the first of a mode is what the others are measured against. */
 export function engineLine(row: EngineRow, rows: readonly EngineRow[]): string {
-  const { mode, keys, limits, spread, deciding, admitted } = row;
+  const { mode, keys, limits, access, spread, deciding, admitted, tracked } = row;
   const base = rows.find((each) => each.mode === mode) ?? row;
   const against = row === base ? "" : `  ${(spread.median / base.spread.median).toFixed(2)} of`;
   const named = row === base ? "" : ` ${base.keys} keys, ${base.limits} limit`;
   const plural = limits > 1 ? "s" : " ";
   return (
-    `  ${mode.padEnd(7)}${String(keys).padStart(7)} keys  ${limits} limit${plural} ` +
+    `  ${mode.padEnd(7)}${String(keys).padStart(7)} keys, ${ACCESS[access]}  ${limits} limit${plural} ` +
     `a check  ${millions(spread.median)} M/s (${millions(spread.min)} to ${millions(spread.max)})` +
     `, deciding alone ${millions(deciding.median)}` +
-    `  ${Math.round(admitted * 100)} % admitted${against}${named}`
+    `  ${Math.round(admitted * 100)} % admitted, ${tracked} rows tracked${against}${named}`
   );
 }
 
