@@ -1,10 +1,14 @@
 /** Numbers for people, in few columns. */
 
-const COMPACT = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
+/** Made when it is first used: it brings 4 MB of language data into memory, also of a sidecar. */
+let compact: Intl.NumberFormat | undefined;
 
 /** Three digits or so; whole from 100 on, compact from 100,000 on. */
 export function countText(value: number): string {
-  if (value >= 100_000) return COMPACT.format(value);
+  if (value >= 100_000) {
+    compact ??= new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
+    return compact.format(value);
+  }
   const digits = Number.isInteger(value) || value >= 100 ? 0 : value >= 10 ? 1 : 2;
   return value.toFixed(digits);
 }
