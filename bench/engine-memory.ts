@@ -2,16 +2,19 @@
  * What a tracked key costs in memory, beyond the string of the key itself: heap and typed arrays of
  * an engine with so many keys, less those of the same engine without any. The keys are asked for
  * once each at an even pace; in hybrid mode the rows of those that were not reconciled yet are
- * awake, and whatever room they once took is kept.
+ * awake, and whatever room they once took is kept. In leased and exact mode each key has asked the
+ * store once, and what the pod remembers of that counts as well.
  */
 import { fork } from "node:child_process";
-import { defineLimit, type Limit } from "../src/core/limit.ts";
+import type { Decision } from "../src/core/decision.ts";
+import { defineLimit, type Limit, type Mode } from "../src/core/limit.ts";
 import { PodLimiter } from "../src/core/pod-limiter.ts";
 import { type InstantUs, US_PER_MS, US_PER_SECOND } from "../src/core/units.ts";
 import { EmbeddedStore } from "../src/store/embedded/embedded-store.ts";
 
 export interface MemoryCase {
-  readonly mode: "sole" | "hybrid";
+  /** `sole`: one pod without a store. */
+  readonly mode: "sole" | Mode;
   readonly keys: number;
 }
 
@@ -20,16 +23,17 @@ export interface EngineMemory extends MemoryCase {
   readonly bytes: number;
 }
 
-export const MEMORY_CASES: readonly MemoryCase[] = (["sole", "hybrid"] as const).flatMap((mode) =>
-  [100_000, 1_000_000].map((keys) => ({ mode, keys })),
-);
+export const MEMORY_CASES: readonly MemoryCase[] = (
+  ["sole", "hybrid", "leased", "exact"] as const
+).flatMap((mode) => [100_000, 1_000_000].map((keys) => ({ mode, keys })));
 
 export const MEMORY_ARGUMENT = "--as-engine-memory";
 
 const LANES = 4;
 /** All keys are asked for within this time; a hybrid row that is idle for 5 s is forgotten. */
 const FILL_US = 4 * US_PER_SECOND;
-const STEP_US = 5 * US_PER_MS;
+/** Short, because no more than a thousand checks may wait for the store at one time. */
+const STEP_US = 2_500;
 
 export function measureEngineMemory(main: string, memoryCase: MemoryCase): Promise<EngineMemory> {
   const args = [MEMORY_ARGUMENT, JSON.stringify(memoryCase)];
@@ -48,12 +52,14 @@ export function memoryLine({ mode, keys, bytes }: EngineMemory): string {
 export function runEngineMemory(argument: string): void {
   const { mode, keys } = JSON.parse(argument) as MemoryCase;
   const names = Array.from({ length: keys }, (_, index) => `user-${index}`);
-  const filled = new FilledEngine(mode === "sole", keys);
+  const filled = new FilledEngine(mode, keys);
   const before = used();
   filled.fill(names);
   const bytes = used() - before;
   const tracked = filled.trackedKeys;
   if (tracked !== keys) throw new Error(`${tracked} keys are tracked, not ${keys}`);
+  // A check that the store was not asked for leaves less behind.
+  if (filled.admitted !== keys) throw new Error(`${filled.admitted} of ${keys} were admitted`);
   process.send?.(bytes / names.length, () => process.disconnect());
 }
 
@@ -62,9 +68,11 @@ class FilledEngine {
   readonly #sole: boolean;
   readonly #limit: Limit;
   readonly #engine: PodLimiter;
+  admitted = 0;
   #now: InstantUs = US_PER_SECOND;
 
-  constructor(sole: boolean, keysMax: number) {
+  constructor(mode: MemoryCase["mode"], keysMax: number) {
+    const sole = mode === "sole";
     this.#sole = sole;
     this.#limit = defineLimit({
       name: "bench",
@@ -73,6 +81,7 @@ class FilledEngine {
       burst: 100,
       intervalUs: 100 * US_PER_MS,
       fallback: { policy: "local", margin: 0.9, maxPods: 20 },
+      mode: sole ? "hybrid" : mode,
     });
     const limits = [this.#limit];
     const timeouts = { commandTimeoutUs: 50_000, decisionTimeoutUs: 10_000 };
@@ -94,11 +103,16 @@ class FilledEngine {
       const end = Math.min(names.length, next + perStep);
       for (; next < end; next += 1) {
         const key = names[next] as string;
-        this.#engine.decide(this.#now, [{ limit: this.#limit, key, cost: 1 }]);
+        const outcome = this.#engine.decide(this.#now, [{ limit: this.#limit, key, cost: 1 }]);
+        if (!("held" in outcome)) this.#count(outcome);
       }
       // A bucket without a store would be forgotten as soon as it is full again.
       if (!this.#sole) this.#reconcile(store);
     }
+  }
+
+  #count([decision]: readonly Decision[]): void {
+    if (decision?.allowed === true) this.admitted += 1;
   }
 
   #reconcile(store: EmbeddedStore): void {
@@ -106,10 +120,15 @@ class FilledEngine {
       const effects = this.#engine.tick(this.#now, half);
       if (effects.length === 0) return;
       for (const effect of effects) {
-        if (effect.kind !== "exchange") continue;
-        const { batch } = effect;
-        const reply = store.reconcile(this.#now, "bench/1", batch);
-        this.#engine.replied(this.#now, batch.lane, batch.seq, reply);
+        if (effect.kind === "answer") this.#count(effect.decisions);
+        else if (effect.kind === "exchange") {
+          const { batch } = effect;
+          const reply = store.reconcile(this.#now, "bench/1", batch);
+          this.#engine.replied(this.#now, batch.lane, batch.seq, reply);
+        } else if (effect.kind === "call") {
+          const { call } = effect;
+          this.#engine.callReplied(this.#now, call.id, store.call(this.#now, call));
+        }
       }
     }
   }
