@@ -23,7 +23,9 @@ LABEL org.opencontainers.image.title="aliquot" \
       org.opencontainers.image.licenses="Apache-2.0"
 WORKDIR /app
 COPY --from=build /build/out/image ./
-ENV NODE_ENV=production
+# One arena of malloc for all threads, of which one does all the work: less memory, same speed.
+ENV NODE_ENV=production \
+    MALLOC_ARENA_MAX=1
 # A number, because runAsNonRoot cannot judge a name. Nothing is written outside /run/aliquot.
 USER 65532:65532
 EXPOSE 8792

@@ -31,22 +31,33 @@ const ownPlace = {
   },
 };
 
-// grpc-js asks for it to serve statistics of channels, which are off; it brings protobufjs along.
-const noProtoLoader = {
-  name: "no-proto-loader",
+// What packages ask for when they are loaded, for things that the sidecar does not do, and which
+// would take memory and time: grpc-js's clients and their loader (with them it serves the
+// statistics of channels), pino's threads, prom-client's exemplars from traces.
+const LEFT_OUT = /^(@grpc\/proto-loader|\.\/make-client|thread-stream|@opentelemetry\/api)$/;
+
+// Of grpc-js, the server alone. All that src imports of it is here.
+const GRPC_SERVER = `
+export { Server } from "@grpc/grpc-js/build/src/server.js";
+export { ServerCredentials } from "@grpc/grpc-js/build/src/server-credentials.js";
+export { Status as status } from "@grpc/grpc-js/build/src/constants.js";
+`;
+
+const smaller = {
+  name: "smaller",
   setup({ onResolve, onLoad }) {
-    onResolve({ filter: /^@grpc\/proto-loader$/ }, ({ path }) => {
-      return { path, namespace: "left-out" };
-    });
-    onLoad({ filter: /.*/, namespace: "left-out" }, ({ path }) => {
-      return { contents: `throw new Error("${path} is not in the bundle")`, loader: "js" };
+    onResolve({ filter: LEFT_OUT }, ({ path }) => ({ path, namespace: "left-out" }));
+    onLoad({ filter: /.*/, namespace: "left-out" }, () => ({ contents: "", loader: "js" }));
+    onResolve({ filter: /^@grpc\/grpc-js$/ }, ({ path }) => ({ path, namespace: "grpc-server" }));
+    onLoad({ filter: /.*/, namespace: "grpc-server" }, () => {
+      return { contents: GRPC_SERVER, resolveDir: ROOT, loader: "js" };
     });
   },
 };
 
-// An `import` of one of Node's modules reads every property that it exports, and with some of them
-// (`http.WebSocket`, `crypto.webcrypto`) comes a large part of Node that nobody here uses. `require`
-// reads none.
+// An `import` of one of Node's modules reads every property that it exports, and with some of
+// them (`http.WebSocket`, `crypto.webcrypto`) comes a large part of Node that nobody here uses.
+// `require` reads none.
 const requiredBuiltins = {
   name: "required-builtins",
   setup({ onResolve, onLoad }) {
@@ -75,7 +86,7 @@ const { metafile } = await build({
   banner: { js: BANNER },
   legalComments: "none",
   metafile: true,
-  plugins: [ownPlace, noProtoLoader, requiredBuiltins],
+  plugins: [ownPlace, smaller, requiredBuiltins],
   logLevel: "warning",
 });
 cpSync(join(ROOT, "lua"), join(target, "dist/lua"), { recursive: true });

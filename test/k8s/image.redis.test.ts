@@ -6,6 +6,7 @@ import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
 import { join } from "node:path";
+import { Client, credentials, status } from "@grpc/grpc-js";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { freePort } from "../support/free-port.ts";
 import { type RedisServer, startRedis } from "../support/redis-server.ts";
@@ -106,6 +107,18 @@ function get(to: { socketPath: string } | { port: number }, path: string): Promi
   });
 }
 
+/** Calls with an empty message. @returns The answer in hex, or the status. */
+function overGrpc(method: string): Promise<string> {
+  const client = new Client(`unix://${join(folder, "grpc.sock")}`, credentials.createInsecure());
+  const same = (bytes: Buffer): Buffer => bytes;
+  return new Promise((resolve) => {
+    client.makeUnaryRequest(method, same, same, Buffer.alloc(0), (error, bytes) => {
+      client.close();
+      resolve(error === null ? (bytes?.toString("hex") ?? "") : `status ${error.code}`);
+    });
+  });
+}
+
 describe("what the image holds", () => {
   it("is a few files of code, and of each package what it is and its licence", () => {
     const code = readdirSync(image.at("/app/dist/src"));
@@ -167,6 +180,8 @@ describe("a sidecar from the image", () => {
     await until("it is ready", STARTED_WITHIN_MS, () => printed.includes("grpc.sock"));
     expect(run(probe)).toMatchObject({ status: 0, stderr: "" });
     expect(await get({ port: ops }, "/metrics")).toContain("aliquot_decisions_total");
+    expect(await overGrpc("/grpc.health.v1.Health/Check")).toBe("0801"); // serving
+    expect(await overGrpc("/grpc.health.v1.Health/Nothing")).toBe(`status ${status.UNIMPLEMENTED}`);
     expect(readdirSync(folder)).toEqual(expect.arrayContaining(["grpc.sock", "http.sock"]));
     child?.kill("SIGTERM");
     expect(await ended).toBe(0);
