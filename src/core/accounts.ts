@@ -5,6 +5,7 @@
 import { type Book, type BucketTable, DEFICIT_TICKS, FALLBACK, USED_AT } from "./bucket-table.ts";
 import type { Check } from "./decision.ts";
 import { toTicks } from "./deficit-bucket.ts";
+import { Eviction } from "./eviction.ts";
 import { coversExact, spendExact, touchExact } from "./exact-row.ts";
 import { groupOfKey } from "./exchange.ts";
 import { fallbackRate } from "./fallback.ts";
@@ -12,7 +13,6 @@ import type { FallbackBuckets } from "./fallback-buckets.ts";
 import { fixedDraw } from "./fixed-draw.ts";
 import type { FleetSize } from "./fleet-size.ts";
 import type { HeldCheck, HeldChecks } from "./held-checks.ts";
-import { IDLE_US } from "./housekeeping.ts";
 import { coldTokens, type HybridBuckets } from "./hybrid.ts";
 import { limitForKey } from "./limit.ts";
 import type { RowSchedule } from "./row-schedule.ts";
@@ -42,11 +42,11 @@ export interface AccountParts {
 
 export class Accounts {
   readonly #parts: AccountParts;
-  /** When a key that was in use had to make room for another. */
-  #crowdedAt: InstantUs = Number.NEGATIVE_INFINITY;
+  readonly #eviction: Eviction;
 
   constructor(parts: AccountParts) {
     this.#parts = parts;
+    this.#eviction = new Eviction(parts);
   }
 
   /** Finds the account of a check and brings it to `now`. */
@@ -61,12 +61,24 @@ export class Accounts {
     seat.leaseSpend = undefined;
     seat.fromStock = 0;
     seat.slot = book.slots.get(check.key) ?? -1;
-    if (seat.slot >= 0) this.#parts.table.wake(seat.slot);
+    const { table, sole, hybrid } = this.#parts;
+    if (seat.slot < 0) {
+      seat.footing = this.#footing(seat, now);
+      const needsRow = check.cost > 0 && check.cost <= seat.limit.burst;
+      if (needsRow && seat.footing !== "closed") this.#open(seat, now);
+      if (seat.slot >= 0) this.#touch(seat, now);
+      return;
+    }
+    seat.at = table.awaken(seat.slot);
+    if (sole) {
+      seat.footing = "sole";
+      touchExact(table, seat.slot, seat.limit, now);
+      return;
+    }
     seat.footing = this.#footing(seat, now);
-    const needsRow = check.cost > 0 && check.cost <= seat.limit.burst;
-    if (seat.slot >= 0) this.#parts.table.markUsedAgain(seat.slot);
-    else if (needsRow && seat.footing !== "closed") this.#open(seat, now);
-    if (seat.slot >= 0) this.#touch(seat, now);
+    if (seat.footing === "hybrid" && seat.tier === 0) {
+      hybrid.touch(seat.at, now, hybrid.flowRate(seat.at));
+    } else this.#touch(seat, now);
   }
 
   /** Spends the cost if the account covers it. A peek asks for one token and spends none. */
@@ -83,8 +95,8 @@ export class Accounts {
         if (cost > 0) spendExact(table, slot, limit, cost);
         return true;
       case "hybrid":
-        if (!hybrid.covers(slot, asked)) return false;
-        if (cost > 0) seat.fromStock = hybrid.take(slot, cost);
+        if (!hybrid.covers(seat.at, asked)) return false;
+        if (cost > 0) seat.fromStock = hybrid.take(seat.at, cost);
         return true;
       case "leased":
       case "exact":
@@ -108,7 +120,7 @@ export class Accounts {
     if (!seat.passed || cost === 0) return;
     const { table, hybrid, fallback } = this.#parts;
     if (seat.footing === "sole") spendExact(table, seat.slot, seat.limit, -cost);
-    else if (seat.footing === "hybrid") hybrid.untake(seat.slot, cost, seat.fromStock);
+    else if (seat.footing === "hybrid") hybrid.untake(seat.at, cost, seat.fromStock);
     else if (isStoreDecided(seat)) this.#parts.storeDecided.undo(seat, now);
     else fallback.spend(seat.slot, -cost);
   }
@@ -120,28 +132,27 @@ export class Accounts {
     if (isStoreDecided(seat)) return this.#parts.storeDecided.isWorthAsking(seat, now);
     // A shadow limit is not worth the wait: its denial is not enforced.
     if (seat.footing !== "hybrid" || seat.limit.shadow) return false;
-    const lane = this.#parts.schedule.laneOf(seat.slot);
-    if (this.#parts.health.tier(lane, seat.limit, now) !== 0) return false;
-    return this.#parts.hybrid.isWorthAsking(seat.slot, seat.limit, seat.check.cost, now);
+    if (seat.tier !== 0) return false;
+    return this.#parts.hybrid.isWorthAsking(seat.at, seat.limit, seat.check.cost, now);
   }
 
   /** The cost was spent for good. @param isNew - The demand was not counted before. */
   noteAdmitted(seat: Seat, now: InstantUs, isNew: boolean): void {
-    const { slot, limit } = seat;
+    const { slot, at, limit } = seat;
     if (seat.footing === "sole" || seat.check.cost === 0) return;
     const { hybrid, schedule, storeDecided } = this.#parts;
     if (isStoreDecided(seat)) {
       storeDecided.noteAdmitted(seat, now, isNew);
       return;
     }
-    if (isNew) hybrid.addDemand(slot, limit, seat.check.cost);
-    hybrid.noteAdmitted(slot, seat.check.cost);
+    if (isNew) hybrid.addDemand(at, limit, seat.check.cost);
+    hybrid.noteAdmitted(at, seat.check.cost);
     if (seat.footing !== "hybrid") {
       schedule.markDirty(slot, now);
       return;
     }
-    schedule.markSpent(slot, this.#parts.table.at(slot), limit, now);
-    if (hybrid.isLow(slot)) schedule.triggerSoon(slot, now);
+    schedule.markSpent(slot, at, limit, now);
+    if (hybrid.isLow(at)) schedule.triggerSoon(slot, at, now);
   }
 
   /** The account did not cover the cost. @param isNew - The demand was not counted before. */
@@ -153,10 +164,10 @@ export class Accounts {
       storeDecided.noteDenied(seat, now, isNew);
       return;
     }
-    if (isNew) hybrid.addDemand(seat.slot, seat.limit, cost);
+    if (isNew) hybrid.addDemand(seat.at, seat.limit, cost);
     if (seat.footing !== "hybrid") return;
-    hybrid.noteRefused(seat.slot, cost, now);
-    schedule.triggerDenied(seat.slot, now);
+    hybrid.noteRefused(seat.at, cost, now);
+    schedule.triggerDenied(seat.slot, seat.at, seat.limit, now);
   }
 
   /**
@@ -170,7 +181,7 @@ export class Accounts {
       return;
     }
     this.#parts.held.awaitReconcile(held, seat.slot, cost);
-    this.#parts.hybrid.addDemand(seat.slot, seat.limit, cost);
+    this.#parts.hybrid.addDemand(seat.at, seat.limit, cost);
     this.#parts.schedule.markDue(seat.slot);
   }
 
@@ -189,8 +200,8 @@ export class Accounts {
     }
     if (seat.footing !== "hybrid") fallback.spend(seat.slot, cost);
     // A refund gives this pod nothing at once: it belongs to the fleet and travels with the report.
-    else hybrid.takeAnyway(seat.slot, cost);
-    if (cost > 0) hybrid.addDemand(seat.slot, seat.limit, cost);
+    else hybrid.takeAnyway(seat.at, cost);
+    if (cost > 0) hybrid.addDemand(seat.at, seat.limit, cost);
     schedule.markDirty(seat.slot, now);
     schedule.markDue(seat.slot);
   }
@@ -200,7 +211,8 @@ export class Accounts {
     if (sole) return "sole";
     const lane =
       seat.slot >= 0 ? schedule.laneOf(seat.slot) : link.laneOfGroup(groupOfKey(seat.check.key));
-    if (health.tier(lane, seat.limit, now) === 2) {
+    seat.tier = health.tier(lane, seat.limit, now);
+    if (seat.tier === 2) {
       return seat.limit.fallback.policy === "local" ? "fallback" : seat.limit.fallback.policy;
     }
     const isSettling = seat.slot >= 0 && ((table.flags[seat.slot] as number) & FALLBACK) !== 0;
@@ -215,62 +227,49 @@ export class Accounts {
   /** Gives the key a row. */
   #open(seat: Seat, now: InstantUs): void {
     const { table, hybrid, fallback, fleet, link, podId } = this.#parts;
-    if (table.isFull && !this.#makeRoom(now)) {
+    if (table.isFull && !this.#eviction.makeRoom(now)) {
       seat.footing = "full";
       return;
     }
     const { limit } = seat;
     const slot = table.add(seat.book, limit, seat.check.key, now);
     seat.slot = slot;
+    seat.at = table.at(slot);
     if (seat.footing === "sole") {
-      table.cells[table.at(slot) + DEFICIT_TICKS] = toTicks(limit, now);
+      table.cells[seat.at + DEFICIT_TICKS] = toTicks(limit, now);
       return;
     }
     const group = groupOfKey(seat.check.key);
     table.lanes[slot] = link.laneOfGroup(group).index;
-    const isCrowded = now - this.#crowdedAt < IDLE_US;
+    const isCrowded = this.#eviction.isCrowded(now);
     const pods = fleet.pods(limit.fallback.maxPods);
     const hasCold = fleet.joined && !isCrowded && seat.footing === "hybrid";
-    hybrid.open(slot, limit, pods, hasCold ? Math.floor(coldTokens(limit) / pods) : 0, now);
+    hybrid.open(seat.at, limit, pods, hasCold ? Math.floor(coldTokens(limit) / pods) : 0, now);
     if (seat.footing === "hybrid" || isStoreDecided(seat)) return;
     const podsAlone = fleet.podsWhenIsolated(limit.fallback.maxPods);
     if (isCrowded) fallback.fill(slot, podsAlone, 0, now);
     else fallback.open(slot, podsAlone, fixedDraw(podId, seat.check.key), now);
   }
 
-  #makeRoom(now: InstantUs): boolean {
-    const { table, link, sole, calls } = this.#parts;
-    const victim = table.victim();
-    if (victim === undefined) return false;
-    if (now - table.usedAt(victim) < IDLE_US) this.#crowdedAt = now;
-    if (!sole) {
-      link.orphan(victim, now);
-      calls.forget(victim);
-    }
-    table.remove(victim);
-    table.evicted += 1;
-    return true;
-  }
-
   #touch(seat: Seat, now: InstantUs): void {
     const { table, hybrid, fallback, fleet, health, schedule } = this.#parts;
-    const { slot, limit, footing } = seat;
+    const { slot, at, limit, footing } = seat;
     if (footing === "sole") {
       touchExact(table, slot, limit, now);
     } else if (footing === "hybrid") {
-      const rate = hybrid.flowRate(slot);
-      const lane = schedule.laneOf(slot);
-      if (health.tier(lane, limit, now) === 0) {
-        hybrid.touch(slot, now, rate);
+      const rate = hybrid.flowRate(at);
+      if (seat.tier === 0) {
+        hybrid.touch(at, now, rate);
         return;
       }
+      const lane = schedule.laneOf(slot);
       const alone = fallbackRate(limit, fleet.podsWhenIsolated(limit.fallback.maxPods));
       const doubt = health.doubt(lane, limit, now);
-      hybrid.touch(slot, now, rate + (Math.min(rate, alone) - rate) * doubt);
+      hybrid.touch(at, now, rate + (Math.min(rate, alone) - rate) * doubt);
     } else if (isStoreDecided(seat)) {
-      table.cells[table.at(slot) + USED_AT] = now;
+      table.cells[at + USED_AT] = now;
     } else if (footing === "fallback" || footing === "open") {
-      const isIsolated = health.tier(schedule.laneOf(slot), limit, now) === 2;
+      const isIsolated = seat.tier === 2;
       const pods = fleet.podsWhenIsolated(limit.fallback.maxPods);
       const isEntering = isIsolated && ((table.flags[slot] as number) & FALLBACK) === 0;
       if (isEntering && limit.mode !== "hybrid") this.#enterFromStore(seat, pods, now);

@@ -5,8 +5,8 @@
  * collector, and the fields of one key share cache lines. Hybrid rows are long, and most of them
  * have nothing going on: those rest (`rested-rows.ts`), and only rows that are awake have cells.
  *
- * The table never exceeds `keysMax`; beyond it, the row that was longest not used is evicted by the
- * clock algorithm (second chance), so that a flood of new keys cannot push out one that is in use.
+ * The table never exceeds `keysMax`; beyond it, the clock algorithm (second chance) finds a row to
+ * evict, so that a flood of new keys cannot push out one that is in use.
  */
 import { copyInto, grown } from "./columns.ts";
 import { invariant } from "./invariant.ts";
@@ -46,7 +46,6 @@ export const FALLBACK = 32;
 export const DENIED = 64;
 /** The store has told about this key. */
 export const ANSWERED = 128;
-
 /** On the list of the keys that are to call the store, with checks that wait; not to be evicted. */
 export const CALLING = 256;
 /** On the list of its cadence, and to be looked at by the next turn whatever was foreseen. */
@@ -107,7 +106,7 @@ export class BucketTable {
     return this.#rows - this.#free.length;
   }
 
-  /** Rows ever used; slots are below this, some of them free. */
+  /** Slots are below this, some of them free. */
   get rows(): number {
     return this.#rows;
   }
@@ -179,6 +178,20 @@ export class BucketTable {
     this.#places[slot] = place;
   }
 
+  /**
+   * The row is used again: it wakes, and the hand that comes by next spares it. A key is not recent
+   * by its first use: in a flood of keys that are used once, every row would be, and the one in use
+   * would go with them.
+   *
+   * @returns Where its cells begin.
+   */
+  awaken(slot: number): number {
+    this.flags[slot] = (this.flags[slot] as number) | RECENT;
+    if (this.#rested === undefined) return slot * this.#rowFields;
+    if ((this.#places[slot] as number) < 0) this.wake(slot);
+    return (this.#places[slot] as number) * this.#rowFields;
+  }
+
   /** Lets the row rest if nothing goes on in it. */
   rest(slot: number, now: InstantUs): void {
     if (this.#rested === undefined || !this.isAwake(slot)) return;
@@ -193,21 +206,12 @@ export class BucketTable {
   }
 
   /**
-   * The same after a reply, for a key that is not in use: waking a row and putting it to rest costs
-   * more than a check. One that is in use rests when it has been idle for a while, or at once when
-   * a great many rows are awake.
+   * The same after a reply, for a key asked for once: to rest and to wake costs more than a check.
+   * One that is in use rests after a while, or at once when a great many rows are awake.
    */
   restUnlessInUse(slot: number, now: InstantUs): void {
     const isInUse = ((this.flags[slot] as number) & RECENT) !== 0;
     if (!isInUse || this.awake > AWAKE_MAX) this.rest(slot, now);
-  }
-
-  /**
-   * Spares the row when the hand comes by next. A key is not recent by its first use: in a flood of
-   * keys that are used once, every row would be, and the one in use would go with them.
-   */
-  markUsedAgain(slot: number): void {
-    this.flags[slot] = (this.flags[slot] as number) | RECENT;
   }
 
   /** Takes a free row, zeroed but for the instant. The table must not be full. */

@@ -72,7 +72,7 @@ export class Housekeeping {
     } else {
       const isAlone = ((this.#parts.table.flags[slot] as number) & FALLBACK) !== 0;
       if (isAlone) this.#parts.fallback.relimit(slot, to, now);
-      else this.#parts.hybrid.relimit(slot, from, to, now);
+      else this.#parts.hybrid.relimit(this.#parts.table.at(slot), from, to, now);
       if (from.mode !== to.mode) this.#leaveMode(slot, from);
     }
     this.#parts.table.setLimit(slot, to);
@@ -83,7 +83,7 @@ export class Housekeeping {
     const { hybrid, schedule, calls } = this.#parts;
     if (from.mode === "leased") calls.returnLeases(slot);
     if (from.mode !== "hybrid") return;
-    hybrid.release(slot);
+    hybrid.release(this.#parts.table.at(slot));
     schedule.markDue(slot);
   }
 

@@ -1,9 +1,10 @@
 /**
  * Hybrid mode, the pod's side of a decision: what may be spent now, and what the pod believes about
  * the level in the store. Pure row arithmetic; who is asked and when is the engine's business.
+ * A row is told by where its cells begin (`BucketTable.at`), which a check looks up once.
  */
 import type { BucketTable } from "./bucket-table.ts";
-import { ANSWERED, USED_AT } from "./bucket-table.ts";
+import { USED_AT } from "./bucket-table.ts";
 import {
   ASKED_AT,
   AVAILABLE,
@@ -18,6 +19,7 @@ import {
   HEARD_AT,
   IN_FLIGHT_TOKENS,
   RELEASED,
+  REPLIED_AT,
   SHARE,
   SPENT,
   STOCK,
@@ -68,9 +70,8 @@ export class HybridBuckets {
    *
    * @param cold - Whole tokens to start with.
    */
-  open(slot: number, limit: Limit, pods: number, cold: Tokens, now: InstantUs): void {
+  open(at: number, limit: Limit, pods: number, cold: Tokens, now: InstantUs): void {
     const { cells } = this.#table;
-    const at = this.#table.at(slot);
     const rate = limit.rate / pods;
     cells[at + FLOW_AT] = now;
     cells[at + FLOW_RATE] = rate;
@@ -91,9 +92,8 @@ export class HybridBuckets {
    *
    * @param flowRate - The rate to refill with, tokens per second.
    */
-  touch(slot: number, now: InstantUs, flowRate: number): void {
+  touch(at: number, now: InstantUs, flowRate: number): void {
     const { cells } = this.#table;
-    const at = this.#table.at(slot);
     cells[at + USED_AT] = Math.max(now, cells[at + USED_AT] as number);
     const elapsed = now - (cells[at + FLOW_AT] as number);
     if (elapsed > 0) {
@@ -101,28 +101,27 @@ export class HybridBuckets {
       cells[at + FLOW] = Math.min(cells[at + FLOW_MAX] as number, flow);
       cells[at + FLOW_AT] = now;
     }
-    if (!this.#answered(slot)) return;
     const stock = cells[at + STOCK] as number;
     const cold = cells[at + COLD] as number;
+    if (stock <= cold || !this.#answered(at)) return;
     const age = now - (cells[at + ASKED_AT] as number);
-    if (stock > cold && age > STOCK_SAFETY * (cells[at + STOCK_US] as number)) {
+    if (age > STOCK_SAFETY * (cells[at + STOCK_US] as number)) {
       cells[at + RELEASED] = (cells[at + RELEASED] as number) + stock - cold;
       cells[at + STOCK] = cold;
     }
   }
 
-  flowRate(slot: number): number {
-    return this.#table.cells[this.#table.at(slot) + FLOW_RATE] as number;
+  flowRate(at: number): number {
+    return this.#table.cells[at + FLOW_RATE] as number;
   }
 
   /** Tokens that can be spent at once. The row must have been touched. */
-  spendable(slot: number): number {
-    const at = this.#table.at(slot);
+  spendable(at: number): number {
     return (this.#table.cells[at + FLOW] as number) + (this.#table.cells[at + STOCK] as number);
   }
 
-  covers(slot: number, cost: Tokens): boolean {
-    return this.spendable(slot) + FLOW_SLACK >= cost;
+  covers(at: number, cost: Tokens): boolean {
+    return this.spendable(at) + FLOW_SLACK >= cost;
   }
 
   /**
@@ -131,9 +130,8 @@ export class HybridBuckets {
    *
    * @returns The tokens taken from stock, for `untake`.
    */
-  take(slot: number, cost: Tokens): Tokens {
+  take(at: number, cost: Tokens): Tokens {
     const { cells } = this.#table;
-    const at = this.#table.at(slot);
     const flow = cells[at + FLOW] as number;
     const fromStock = Math.max(0, Math.ceil(cost - flow - FLOW_SLACK));
     cells[at + FLOW] = Math.max(0, flow - (cost - fromStock));
@@ -144,9 +142,8 @@ export class HybridBuckets {
   }
 
   /** Undoes a `take` of the same call. */
-  untake(slot: number, cost: Tokens, fromStock: Tokens): void {
+  untake(at: number, cost: Tokens, fromStock: Tokens): void {
     const { cells } = this.#table;
-    const at = this.#table.at(slot);
     cells[at + FLOW] = (cells[at + FLOW] as number) + cost - fromStock;
     cells[at + STOCK] = (cells[at + STOCK] as number) + fromStock;
     cells[at + SPENT] = (cells[at + SPENT] as number) - fromStock;
@@ -157,56 +154,53 @@ export class HybridBuckets {
    * Spends what there is of a cost that was admitted elsewhere; the rest becomes debt by report. A
    * refund, a cost below 0, is all rest.
    */
-  takeAnyway(slot: number, cost: Tokens): void {
-    const covered = Math.max(0, Math.min(cost, Math.floor(this.spendable(slot) + FLOW_SLACK)));
-    if (covered > 0) this.take(slot, covered);
-    const at = this.#table.at(slot) + UNREPORTED;
-    this.#table.cells[at] = (this.#table.cells[at] as number) + cost - covered;
+  takeAnyway(at: number, cost: Tokens): void {
+    const covered = Math.max(0, Math.min(cost, Math.floor(this.spendable(at) + FLOW_SLACK)));
+    if (covered > 0) this.take(at, covered);
+    const { cells } = this.#table;
+    cells[at + UNREPORTED] = (cells[at + UNREPORTED] as number) + cost - covered;
   }
 
-  addDemand(slot: number, limit: Limit, cost: Tokens): void {
+  addDemand(at: number, limit: Limit, cost: Tokens): void {
     if (!isDemand(limit, cost)) return;
-    const at = this.#table.at(slot) + DEMAND;
-    this.#table.cells[at] = (this.#table.cells[at] as number) + cost;
+    const { cells } = this.#table;
+    cells[at + DEMAND] = (cells[at + DEMAND] as number) + cost;
   }
 
   /** Notes that a cost was refused, so that the next reconcile asks for it. */
-  noteRefused(slot: number, cost: Tokens, now: InstantUs): void {
+  noteRefused(at: number, cost: Tokens, now: InstantUs): void {
     const { cells } = this.#table;
-    const at = this.#table.at(slot);
     cells[at + WANT] = Math.max(cost, cells[at + WANT] as number);
     cells[at + WANT_AT] = now;
   }
 
   /** Forgets a refused cost once as much was admitted. */
-  noteAdmitted(slot: number, cost: Tokens): void {
-    const at = this.#table.at(slot) + WANT;
-    if (cost >= (this.#table.cells[at] as number)) this.#table.cells[at] = 0;
+  noteAdmitted(at: number, cost: Tokens): void {
+    const { cells } = this.#table;
+    if (cost >= (cells[at + WANT] as number)) cells[at + WANT] = 0;
   }
 
   /** Whether what the pod knows of the key is too old to judge by. */
-  isStale(slot: number, limit: Limit, now: InstantUs): boolean {
-    const age = now - (this.#table.cells[this.#table.at(slot) + ASKED_AT] as number);
-    return !this.#answered(slot) || age > 3 * limit.intervalUs;
+  isStale(at: number, limit: Limit, now: InstantUs): boolean {
+    const age = now - (this.#table.cells[at + ASKED_AT] as number);
+    return !this.#answered(at) || age > 3 * limit.intervalUs;
   }
 
   /** Whether the store would probably grant a cost that the pod cannot cover by itself. */
-  isWorthAsking(slot: number, limit: Limit, cost: Tokens, now: InstantUs): boolean {
-    if (this.isStale(slot, limit, now)) return true;
-    return this.estimate(slot, limit, now) >= cost + ASK_MARGIN * limit.burst;
+  isWorthAsking(at: number, limit: Limit, cost: Tokens, now: InstantUs): boolean {
+    if (this.isStale(at, limit, now)) return true;
+    return this.estimate(at, limit, now) >= cost + ASK_MARGIN * limit.burst;
   }
 
   /** Stock ran low after a grant: time for an early reconcile. */
-  isLow(slot: number): boolean {
-    const at = this.#table.at(slot);
+  isLow(at: number): boolean {
     const credit = this.#table.cells[at + CREDIT] as number;
     return credit >= 2 && (this.#table.cells[at + STOCK] as number) < credit / 4;
   }
 
   /** Tokens of the global limit that this pod believes are left, not below what it could spend. */
-  estimate(slot: number, limit: Limit, now: InstantUs): number {
+  estimate(at: number, limit: Limit, now: InstantUs): number {
     const { cells } = this.#table;
-    const at = this.#table.at(slot);
     const ageSeconds = Math.max(0, now - (cells[at + HEARD_AT] as number)) / US_PER_SECOND;
     const grown =
       (cells[at + AVAILABLE] as number) + (cells[at + FLOW_RATE] as number) * ageSeconds;
@@ -220,16 +214,16 @@ export class HybridBuckets {
   /**
    * An estimate of the wait after which the same cost could pass: when flow alone covers it, or
    * when the store could be asked with success, whichever comes first.
+   *
+   * @param estimate - As told at `now`.
    */
-  retryAfter(slot: number, limit: Limit, cost: Tokens, now: InstantUs): DurationUs {
+  retryAfter(at: number, limit: Limit, cost: Tokens, estimate: number, now: InstantUs): DurationUs {
     const { cells } = this.#table;
-    const at = this.#table.at(slot);
-    if (!this.#answered(slot)) return TRIGGER_GAP_US;
+    if (!this.#answered(at)) return TRIGGER_GAP_US;
     const rate = cells[at + FLOW_RATE] as number;
     const stock = cells[at + STOCK] as number;
-    const estimate = this.estimate(slot, limit, now);
     const reachable = cost - stock <= (cells[at + FLOW_MAX] as number);
-    const byFlow = reachable ? (cost - this.spendable(slot)) / rate : Number.POSITIVE_INFINITY;
+    const byFlow = reachable ? (cost - this.spendable(at)) / rate : Number.POSITIVE_INFINITY;
     const ageSeconds = (now - (cells[at + ASKED_AT] as number)) / US_PER_SECOND;
     const byAsking = Math.min(
       (cost + ASK_MARGIN * limit.burst - estimate) / rate,
@@ -240,11 +234,10 @@ export class HybridBuckets {
   }
 
   /** Puts the row under changed numbers: the rate is scaled, and stock when the burst shrinks. */
-  relimit(slot: number, from: Limit, to: Limit, now: InstantUs): void {
+  relimit(at: number, from: Limit, to: Limit, now: InstantUs): void {
     if (isSameInRow(from, to)) return;
     const { cells } = this.#table;
-    const at = this.#table.at(slot);
-    this.touch(slot, now, this.flowRate(slot));
+    this.touch(at, now, this.flowRate(at));
     const rate = ((cells[at + FLOW_RATE] as number) * to.rate) / from.rate;
     cells[at + FLOW_RATE] = rate;
     cells[at + FLOW_MAX] = flowMax(to, rate);
@@ -259,15 +252,14 @@ export class HybridBuckets {
   }
 
   /** Gives all stock back with the next report. */
-  release(slot: number): void {
+  release(at: number): void {
     const { cells } = this.#table;
-    const at = this.#table.at(slot);
     cells[at + RELEASED] = (cells[at + RELEASED] as number) + (cells[at + STOCK] as number);
     cells[at + STOCK] = 0;
   }
 
-  #answered(slot: number): boolean {
-    return ((this.#table.flags[slot] as number) & ANSWERED) !== 0;
+  #answered(at: number): boolean {
+    return this.#table.cells[at + REPLIED_AT] !== 0;
   }
 }
 

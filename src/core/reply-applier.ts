@@ -57,7 +57,7 @@ export class ReplyApplier {
       table.cells[at + FLOW_AT] = now;
     } else {
       const usedAt = table.cells[at + USED_AT] as number;
-      hybrid.touch(slot, now, hybrid.flowRate(slot));
+      hybrid.touch(at, now, hybrid.flowRate(at));
       // A reply is not a use: an idle key must still be forgotten in time.
       table.cells[at + USED_AT] = usedAt;
     }

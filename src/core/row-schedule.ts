@@ -35,6 +35,8 @@ const DENIED_PART = 0.8;
 /** Pauses are measured in intervals; until a key had something to say, in this one. */
 const INTERVAL_START_US: DurationUs = 100 * US_PER_MS;
 
+const DENIED_AND_LISTED = DENIED | DIRTY | LOOK;
+
 export class RowSchedule {
   readonly #table: BucketTable;
   readonly #hybrid: HybridBuckets;
@@ -103,22 +105,24 @@ export class RowSchedule {
   }
 
   /** Stock ran low, or old knowledge denied a check: at once, but not in too quick succession. */
-  triggerSoon(slot: number, now: InstantUs): void {
-    const at = this.#table.at(slot) + TRIGGERED_AT;
-    if (now - (this.#table.cells[at] as number) < TRIGGER_GAP_US) return;
+  triggerSoon(slot: number, at: number, now: InstantUs): void {
+    const { cells } = this.#table;
+    if (now - (cells[at + TRIGGERED_AT] as number) < TRIGGER_GAP_US) return;
     // The batch under way brings news of this row; what it does not settle, the next tick sees.
     if (((this.#table.flags[slot] as number) & IN_FLIGHT) !== 0) return;
-    this.#table.cells[at] = now;
+    cells[at + TRIGGERED_AT] = now;
     this.markDue(slot);
   }
 
   /** A check was denied: once an interval, or at once when knowledge is old. */
-  triggerDenied(slot: number, now: InstantUs): void {
-    const limit = this.#table.limitOf(slot);
-    this.#table.flags[slot] = (this.#table.flags[slot] as number) | DENIED;
-    this.markDirty(slot, now);
-    const sinceCut = now - (this.#table.cells[this.#table.at(slot) + CUT_AT] as number);
-    if (this.#hybrid.isStale(slot, limit, now)) this.triggerSoon(slot, now);
+  triggerDenied(slot: number, at: number, limit: Limit, now: InstantUs): void {
+    const flags = this.#table.flags[slot] as number;
+    if ((flags & DENIED_AND_LISTED) !== DENIED_AND_LISTED) {
+      this.#table.flags[slot] = flags | DENIED;
+      this.markDirty(slot, now);
+    }
+    const sinceCut = now - (this.#table.cells[at + CUT_AT] as number);
+    if (this.#hybrid.isStale(at, limit, now)) this.triggerSoon(slot, at, now);
     else if (sinceCut >= limit.intervalUs) this.markDue(slot);
   }
 

@@ -11,6 +11,7 @@ import type { Check } from "./decision.ts";
 import type { Grant } from "./held-checks.ts";
 import type { LeaseSpend } from "./lease-purse.ts";
 import type { Limit } from "./limit.ts";
+import type { Tier } from "./store-health.ts";
 import type { Tokens } from "./units.ts";
 
 export type Footing =
@@ -34,6 +35,10 @@ export class Seat {
   book!: Book;
   /** -1 when the key has no row (a peek makes none). */
   slot = -1;
+  /** Where the cells of its row begin. */
+  at = -1;
+  /** How the pod stands with the lane of its row. */
+  tier: Tier = 0;
   footing: Footing = "sole";
   passed = false;
   trouble: Trouble = "none";

@@ -54,6 +54,10 @@ export class Verdicts {
    * @param byStore - A reply decided it.
    */
   write(seat: Seat, now: InstantUs, byStore: boolean, out: Verdict): void {
+    if (seat.footing === "hybrid" && seat.slot >= 0) {
+      this.#writeHybrid(seat, now, byStore, out);
+      return;
+    }
     const { limit, footing, passed, slot } = seat;
     const isAlone = footing === "fallback" || footing === "open" || footing === "closed";
     const isLocal = !isAlone && !seat.isCharged;
@@ -73,6 +77,28 @@ export class Verdicts {
     out.degraded = !isLocal;
   }
 
+  /** The same from flow, stock and what is believed of the level. */
+  #writeHybrid(seat: Seat, now: InstantUs, byStore: boolean, out: Verdict): void {
+    const { hybrid } = this.#parts;
+    const { limit, passed, at } = seat;
+    const cost = Math.max(1, seat.check.cost);
+    const estimate = hybrid.estimate(at, limit, now);
+    const own = passed ? Math.floor(hybrid.spendable(at)) : 0;
+    const left = Math.min(limit.burst, Math.max(0, estimate, own));
+    out.limit = limit;
+    out.allowed = passed || limit.shadow;
+    out.wouldDeny = !passed && limit.shadow;
+    out.remaining = Math.floor(passed ? left : Math.min(left, cost - 1));
+    out.resetAfterUs = Math.max(0, Math.ceil(((limit.burst - left) / limit.rate) * US_PER_SECOND));
+    out.source = byStore ? "store" : "local";
+    out.degraded = false;
+    out.reason = passed ? undefined : this.#reason(seat);
+    if (passed) out.retryAfterUs = 0;
+    else if (out.reason !== "limit_exceeded") {
+      out.retryAfterUs = this.#retryAfter(seat, out.reason, limit, now);
+    } else out.retryAfterUs = hybrid.retryAfter(at, limit, cost, estimate, now);
+  }
+
   /** Tokens of a key that has no row. */
   unknownTokens(seat: Seat): number {
     const { footing, limit } = seat;
@@ -83,16 +109,13 @@ export class Verdicts {
   }
 
   #left(seat: Seat, shape: BucketShape, now: InstantUs): number {
-    const { table, hybrid } = this.#parts;
+    const { table } = this.#parts;
     if (seat.footing === "closed" || seat.footing === "full") return 0;
     if (isStoreDecided(seat)) {
       const estimate = this.#parts.storeDecided.estimate(seat, now);
       return Math.max(0, Math.min(seat.limit.burst, estimate));
     }
-    if (seat.footing !== "hybrid") return remainingExact(table, seat.slot, shape);
-    const estimate = Math.max(0, hybrid.estimate(seat.slot, seat.limit, now));
-    const own = Math.floor(hybrid.spendable(seat.slot));
-    return Math.min(seat.limit.burst, seat.passed ? Math.max(estimate, own) : estimate);
+    return remainingExact(table, seat.slot, shape);
   }
 
   #resetAfter(seat: Seat, shape: BucketShape, left: number, now: InstantUs): DurationUs {
@@ -119,7 +142,10 @@ export class Verdicts {
     if (isStoreDecided(seat)) return this.#parts.storeDecided.retryAfter(seat, now);
     const cost = Math.max(1, seat.check.cost);
     const { table, hybrid } = this.#parts;
-    if (seat.footing === "hybrid") return hybrid.retryAfter(seat.slot, seat.limit, cost, now);
+    if (seat.footing === "hybrid") {
+      const estimate = hybrid.estimate(seat.at, seat.limit, now);
+      return hybrid.retryAfter(seat.at, seat.limit, cost, estimate, now);
+    }
     // A cost above the fallback bucket can pass again when the store is back.
     const wait = waitExact(table, seat.slot, shape, cost, now);
     return wait === Number.POSITIVE_INFINITY ? RETRY_CLOSED_US : Math.max(1, wait);

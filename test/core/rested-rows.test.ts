@@ -31,14 +31,15 @@ class Reconciled {
     const { table } = this;
     const openedUs = ASKED_US - 100 * MS;
     const slot = table.add(this.#book, LIMIT, key, openedUs);
-    this.#hybrid.open(slot, LIMIT, 4, 2, openedUs);
-    this.#hybrid.take(slot, 1);
+    const at = table.at(slot);
+    this.#hybrid.open(at, LIMIT, 4, 2, openedUs);
+    this.#hybrid.take(at, 1);
     const sent = new Float64Array(ENTRY_FIELDS);
     const terms = { now: ASKED_US, rttUs: MS, epoch: 7, heldCost: 0, leaving: false };
     cutRow(table, slot, terms, sent, 0);
     const usedAt = table.usedAt(slot);
-    this.#hybrid.touch(slot, HEARD_US, this.#hybrid.flowRate(slot));
-    table.cells[table.at(slot) + USED_AT] = usedAt;
+    this.#hybrid.touch(at, HEARD_US, this.#hybrid.flowRate(at));
+    table.cells[at + USED_AT] = usedAt;
     const answer = new Float64Array(REPLY_FIELDS);
     const told = { level: 80, available: 70, flowRate: 25, target: 20, granted: 9, share: 0.25 };
     for (const [name, value] of Object.entries({ ...told, stockSeconds: 0.3, ...reply })) {
@@ -135,7 +136,7 @@ describe("a hybrid row at rest", () => {
   it("stays awake after a reply while its key is in use, until it has been idle for a while", () => {
     const pod = new Reconciled();
     const [once, again] = [pod.add("once"), pod.add("again")] as const;
-    pod.table.markUsedAgain(again);
+    pod.table.awaken(again);
     for (const slot of [once, again]) pod.table.restUnlessInUse(slot, HEARD_US);
     expect([once, again].map((slot) => pod.table.isAwake(slot))).toEqual([false, true]);
     const calls = { holdsLease: () => false };

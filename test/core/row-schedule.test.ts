@@ -26,13 +26,14 @@ class Scheduled {
 
   open(key: string): number {
     const slot = this.table.add(this.#book, LIMIT, key, this.now);
-    this.hybrid.open(slot, LIMIT, 1, 40, this.now);
+    this.hybrid.open(this.table.at(slot), LIMIT, 1, 40, this.now);
     return slot;
   }
 
   spend(slot: number): void {
-    this.hybrid.take(slot, 1);
-    this.schedule.markSpent(slot, this.table.at(slot), LIMIT, this.now);
+    const at = this.table.at(slot);
+    this.hybrid.take(at, 1);
+    this.schedule.markSpent(slot, at, LIMIT, this.now);
   }
 
   /** @returns The rows that became due. */

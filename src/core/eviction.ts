@@ -1,0 +1,43 @@
+/** Makes room for a new key in a full table: an old one goes, and its report goes out before it. */
+import type { BucketTable } from "./bucket-table.ts";
+import { IDLE_US } from "./housekeeping.ts";
+import type { StoreCalls } from "./store-calls.ts";
+import type { StoreLink } from "./store-link.ts";
+import type { InstantUs } from "./units.ts";
+
+export interface EvictionParts {
+  readonly sole: boolean;
+  readonly table: BucketTable;
+  readonly link: StoreLink;
+  readonly calls: StoreCalls;
+}
+
+export class Eviction {
+  readonly #parts: EvictionParts;
+  /** When a key that was in use had to make room for another. */
+  #crowdedAt: InstantUs = Number.NEGATIVE_INFINITY;
+
+  constructor(parts: EvictionParts) {
+    this.#parts = parts;
+  }
+
+  /** Keys in use are being evicted: a new one may be one of those, and starts with nothing. */
+  isCrowded(now: InstantUs): boolean {
+    return now - this.#crowdedAt < IDLE_US;
+  }
+
+  /** @returns False when every row is pinned. */
+  makeRoom(now: InstantUs): boolean {
+    const { table, link, sole, calls } = this.#parts;
+    const victim = table.victim();
+    if (victim === undefined) return false;
+    if (now - table.usedAt(victim) < IDLE_US) this.#crowdedAt = now;
+    if (!sole) {
+      link.orphan(victim, now);
+      calls.forget(victim);
+    }
+    table.remove(victim);
+    table.evicted += 1;
+    return true;
+  }
+}
