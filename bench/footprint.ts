@@ -1,7 +1,8 @@
 /**
  * What a sidecar costs before anybody asks it anything: the time from its start to the first
  * answered check, and its memory while it is idle, next to a bare `node:http` server in the same
- * run. The program is the image's: bundled, with the flags of its entry point.
+ * run. The program is the image's: bundled, with the flags of its entry point and its environment.
+ * The node that runs the benchmark runs them all.
  *
  * A start is the time of one process on a machine that may be busy, so its processor time is told
  * as well. Memory is what the kernel counts: resident in all, and the part that is the process's
@@ -66,9 +67,21 @@ const UNBUNDLED = fileURLToPath(new URL("../src/main.js", import.meta.url));
 
 /** Flags of node in the image. */
 export function imageFlags(): readonly string[] {
-  const line = /^ENTRYPOINT (\[.*\])$/m.exec(readFileSync(join(ROOT, "Dockerfile"), "utf8"));
+  const line = /^ENTRYPOINT (\[.*\])$/m.exec(dockerfile());
   const words = JSON.parse(line?.[1] ?? "[]") as string[];
   return words.filter((word) => word.startsWith("--"));
+}
+
+/** The environment that the image gives. */
+export function imageEnvironment(): Readonly<Record<string, string>> {
+  const block = /^ENV ((?:.*\\\n)*.*)$/m.exec(dockerfile())?.[1] ?? "";
+  return Object.fromEntries(
+    [...block.matchAll(/(\w+)=(\S+)/g)].map(([, name, value]) => [name, value]),
+  );
+}
+
+function dockerfile(): string {
+  return readFileSync(join(ROOT, "Dockerfile"), "utf8");
 }
 
 /** Measures all rows in alternating rounds. @param rounds - At least ten are made. */
@@ -152,7 +165,7 @@ async function sampleOf({ args, socket }: Subject, started: Set<ChildProcess>): 
   rmSync(socket, { force: true });
   const startedAt = performance.now();
   const child = spawn(process.execPath, args, {
-    env: { NODE_ENV: "production" },
+    env: imageEnvironment(),
     stdio: ["ignore", "ignore", "inherit"],
   });
   started.add(child);
