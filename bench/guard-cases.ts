@@ -8,6 +8,7 @@ import { defineLimit, type Limit } from "../src/core/limit.ts";
 import { PodLimiter } from "../src/core/pod-limiter.ts";
 import { type InstantUs, US_PER_MS, US_PER_SECOND } from "../src/core/units.ts";
 import { EmbeddedStore } from "../src/store/embedded/embedded-store.ts";
+import { BatchCourse } from "./guard-batch.ts";
 
 export interface GuardCase {
   readonly name: string;
@@ -16,14 +17,15 @@ export interface GuardCase {
   readonly limits: number;
   /** Tokens per second and burst of each key. */
   readonly tokens: number;
-  /** What is counted: a check, or the reconcile of a key. */
-  readonly counts: "check" | "reconcile";
+  /** What is counted: a check, one of a batch over HTTP, or the reconcile of a key. */
+  readonly counts: "check" | "batched check" | "reconcile";
 }
 
 export const GUARD_CASES: readonly GuardCase[] = [
   { name: "sole, admitted", mode: "sole", limits: 1, tokens: 1_000_000, counts: "check" },
   { name: "sole, denied", mode: "sole", limits: 1, tokens: 1, counts: "check" },
   { name: "sole, 3 limits", mode: "sole", limits: 3, tokens: 1_000_000, counts: "check" },
+  { name: "sole, HTTP batch", mode: "sole", limits: 1, tokens: 1_000_000, counts: "batched check" },
   { name: "hybrid, admitted", mode: "hybrid", limits: 1, tokens: 1_000_000, counts: "check" },
   { name: "hybrid, denied", mode: "hybrid", limits: 1, tokens: 1, counts: "check" },
   { name: "hybrid, 3 limits", mode: "hybrid", limits: 3, tokens: 1_000_000, counts: "check" },
@@ -37,8 +39,21 @@ const LANES = 4;
 const PASS_US = US_PER_MS;
 const INTERVAL_US = 100 * US_PER_MS;
 
+export interface GuardCourse {
+  /** Brings the engine to the state in which `pass` can be counted. */
+  prepare(): void;
+  /** `GUARD_KEYS` checks, or the reconcile of as many keys. */
+  pass(): void;
+}
+
+export function guardCourse(guardCase: GuardCase): GuardCourse {
+  if (guardCase.counts !== "batched check") return new EngineCourse(guardCase);
+  const course = new BatchCourse(limitOf(0, guardCase.tokens), GUARD_KEYS);
+  return { prepare: () => course.pass(), pass: () => course.pass() };
+}
+
 /** One engine on its course. */
-export class GuardCourse {
+class EngineCourse implements GuardCourse {
   readonly #engine: PodLimiter;
   readonly #store = new EmbeddedStore({ lanes: LANES });
   readonly #checks: readonly (readonly Check[])[];
@@ -62,7 +77,6 @@ export class GuardCourse {
     );
   }
 
-  /** Brings the engine to the state in which `pass` can be counted. */
   prepare(): void {
     if (!this.#isReconcile) this.#ask();
     this.#settle();
@@ -71,7 +85,6 @@ export class GuardCourse {
     if (this.#isReconcile) this.#now += INTERVAL_US;
   }
 
-  /** `GUARD_KEYS` checks, or the reconcile of as many keys. */
   pass(): void {
     if (!this.#isReconcile) {
       this.#ask();
