@@ -2,15 +2,18 @@
 lease: hands out tokens beforehand, and takes in what became of earlier ones, for leased mode.
 
 Sent once and never again: a grant whose answer is lost lapses with its lease slot, and so does a
-report. A call without entries is a probe; it tells time and epoch.
+report. A call that comes too late (is_stale) grants nothing; what it reports counts. A call without
+entries is a probe; it tells time and epoch.
 
 KEYS[1]   aliquot:{lane}:fleet:meta                       the lane's record (lib/lane.lua)
 KEYS[2..] aliquot:{group}:fleet:limit:digest              a key state per entry (lib/key-state.lua)
 
-ARGV[1]   7 doubles: time in us, or below 0 for the clock of this server; epoch the pod knows, 0 for
+ARGV[1]   9 doubles: time in us, or below 0 for the clock of this server; epoch the pod knows, 0 for
           none; heard_at, time of the last reply heard in this lane, us, 0 for none; heard_ago, us
           since the call it answered was sent; tolerance of the clock, us; run, the number of the
-          server process (lib/lane.lua); hold, the part of the refill held back, 0 to below 1
+          server process (lib/lane.lua); hold, the part of the refill held back, 0 to below 1;
+          raw_heard and raw_ago, the same as heard_at and heard_ago by the server's own clock, for
+          the last take or lease that was answered
 ARGV[2]   per entry 17 doubles: refill, period, tick us, burst, max debt, interval s, lost 0..1,
           demand, need, unit, want, elapsed s (below 0 for a first call), own demand, replied at us,
           cycle s, low, number of reports; then per report 3 doubles: lease slot, tokens spent,
@@ -19,7 +22,8 @@ ARGV[2]   per entry 17 doubles: refill, period, tick us, burst, max debt, interv
 All doubles are little-endian and finite, tokens are whole, no key comes twice; the caller checks
 that.
 
-Returns   2 doubles: corrected time us, epoch; then per entry 7 doubles: granted, lease slot of the
+Returns   4 doubles: corrected time us, epoch, the server's own time us, stale 0|1; then per entry
+          7 doubles: granted, lease slot of the
           grant, level less the stock of hybrid pods, active pods, own demand, time to ask again us
           or 0, damaged 0|1
 Errors    none of its own, and none after the first write. A value that cannot be read is replaced.
@@ -27,7 +31,9 @@ Errors    none of its own, and none after the first write. A value that cannot b
 A lease slot is known by its number; it ends at number times slot length. Tokens in leases are out
 of the bucket until they are spent, returned, or their slot ends. They are spent or returned only
 after the refill has reached now: refilling the time before with the sum of after would pay them
-twice. A report for a slot that has ended changes nothing, for its tokens are in the bucket again.]]
+twice. Of a slot that has ended, what was spent is settled, for the bucket never got it back; what
+was not spent comes back less what has refilled since the slot's end (give_back).
+]]
 -- @include lib/numbers.lua
 -- @include lib/read.lua
 -- @include lib/lane.lua
@@ -38,14 +44,15 @@ local ENTRY_FORMAT = "<ddddddddddddddddd"
 local REPLY_FORMAT = "<ddddddd"
 local SLOTS = { "o0", "o1", "o2" }
 
-local given, epoch, heard_at, heard_ago, tolerance, run, hold = struct_unpack("<ddddddd", ARGV[1])
+local given, epoch, heard_at, heard_ago, tolerance, run, hold, raw_heard, raw_ago =
+  struct_unpack("<ddddddddd", ARGV[1])
 local values, odd = read_keys()
 local lane =
   open_lane(values[1], odd[1], read_time(given), epoch, heard_at, heard_ago, tolerance, run)
 local now = lane.now
-save_lane(KEYS[1], lane)
+local stale = is_stale(lane, raw_heard, raw_ago, tolerance)
 
-local out = { struct_pack("<dd", now, lane.epoch) }
+local out = { struct_pack("<dddd", now, lane.epoch, now - lane.offset, stale and 1 or 0) }
 local position = 1
 for i = 2, #KEYS do
   local refill, period, tick, burst, max_debt, interval, lost, demand, need, unit, want, elapsed,
@@ -64,11 +71,14 @@ for i = 2, #KEYS do
     slot, spent, returned, position = struct_unpack("<ddd", ARGV[2], position)
     s.C = s.C + max(0, spent)
     local name = SLOTS[slot - slot_now]
-    if name then
+    if slot <= slot_now then
+      local slot_end = slot * limit.lease_slot
+      give_back(returned, slot_end - 3 * limit.lease_slot, slot_end, false, now, lane)
+    elseif name then
       s[name] = s[name] - min(max(0, spent), s[name])
       local unused = min(max(0, returned), s[name])
       s[name] = s[name] - unused
-      put_back(unused)
+      put_back(unused * s.P)
     end
   end
 
@@ -87,7 +97,7 @@ for i = 2, #KEYS do
   local room = room_of_key()
   local available = whole_below(room, period)
   local granted = 0
-  if available >= max(1, unit) then
+  if not stale and available >= max(1, unit) then
     granted = min(available, max(need, min(want, max(1, floor(available * share)))))
   end
   granted = max(0, granted)
@@ -96,7 +106,7 @@ for i = 2, #KEYS do
   room = room - granted * period
 
   local retry_at = 0
-  if granted < want and (granted < need or room / period < low) then
+  if not stale and granted < want and (granted < need or room / period < low) then
     local missing = 0
     if granted < need or granted == 0 then missing = max(1, unit) * period - room end
     local spread = max(ceil(1e6 * cycle / active), ticket_spread())
@@ -106,4 +116,5 @@ for i = 2, #KEYS do
   out[i] =
     struct_pack(REPLY_FORMAT, granted, slot_now + 3, room / period, active, own, retry_at, damaged)
 end
+save_lane(KEYS[1], lane)
 return table.concat(out)

@@ -57,7 +57,6 @@ if record and record[1] >= 1 and record[2] >= 0 and now - record[3] <= SEQ_LIFE 
   if last_seq == seq then previous_seq = record[2] end
 end
 local repeated = last_seq >= seq
-save_lane(KEYS[1], lane)
 if not repeated then
   redis.call("SET", KEYS[2], struct_pack(SEQ_FORMAT, seq, last_seq, now), "PX", SEQ_LIFE_MS)
 end
@@ -136,4 +135,5 @@ for i = 3, #KEYS do
   out[i - 1] = struct_pack(REPLY_FORMAT, level, available, flow_rate, target, granted, share, own,
     max(1, s.A / tau), s.S / 1e6, clipped, damaged)
 end
+save_lane(KEYS[1], lane)
 return table.concat(out)

@@ -24,16 +24,13 @@ import {
   TAKE_REPLY_FIELDS,
 } from "../src/core/store-call.ts";
 import type { DurationUs, InstantUs, Tokens } from "../src/core/units.ts";
-import { MeterBucket } from "./meter.ts";
+import { TakeMeter } from "./take-meter.ts";
 
 /** A level is computed in doubles from whole numbers; anything beyond is no rounding. */
 const ROUNDING = 1e-6;
 
 /** Every lease that was out when something went wrong has ended after this. */
 const LEASES_END_US: DurationUs = 1_500_000;
-
-/** A give-back older than this may not be credited: the bucket may have overflowed meanwhile. */
-const GIVE_BACK_MAX_US: DurationUs = 100_000;
 
 /** Calls of one lane that a pod may have under way. */
 const IN_FLIGHT_PER_POD = 4;
@@ -48,7 +45,7 @@ interface Lease {
 
 interface ExactKey {
   readonly shape: string;
-  readonly bucket: MeterBucket;
+  readonly takes: TakeMeter;
   readonly sinceUs: InstantUs;
   readonly callers: Set<string>;
   calls: number;
@@ -166,16 +163,14 @@ export class CallLaws {
     const runs = entry[TAKE.runs] ?? 0;
     key.callers.add(holder);
     if (runs > 0) key.calls += 1;
-    const giveBack = entry[TAKE.giveBack] ?? 0;
-    if (giveBack > 0 && storeUs - (entry[TAKE.takenAt] ?? 0) <= GIVE_BACK_MAX_US) {
-      key.bucket.take(key.atUs, -giveBack);
-    }
+    key.takes.giveBack(holder, key.atUs, storeUs, entry);
+    let tokens = 0;
     for (let r = 0; r < runs; r += 1) {
       const admitted = answer[TAKE_REPLY_FIELDS + r] ?? 0;
       key.admitted += admitted;
-      key.bucket.take(key.atUs, admitted * (entry[TAKE_FIELDS + r * RUN_FIELDS] ?? 0));
+      tokens += admitted * (entry[TAKE_FIELDS + r * RUN_FIELDS] ?? 0);
     }
-    const debt = key.bucket.debt(key.atUs);
+    const debt = key.takes.take({ holder, storeUs, atUs: key.atUs, tokens });
     if (debt > ROUNDING) {
       this.#violated("order", `${name}: ${debt.toFixed(3)} tokens beyond b + r T in the store`);
     }
@@ -201,9 +196,9 @@ export class CallLaws {
     const shape = `${refill} ${period} ${tickUs} ${burst}`;
     let key = this.#exact.get(name);
     if (key === undefined) {
-      const bucket = new MeterBucket({ ...terms, burst: burst ?? 0, maxDebt: 0 }, storeUs);
+      const takes = new TakeMeter({ ...terms, burst: burst ?? 0, maxDebt: 0 }, storeUs);
       const counts = { callers: new Set<string>(), calls: 0, admitted: 0, shiftUs: 0 };
-      key = { shape, bucket, sinceUs: nowUs, ...counts, atUs: storeUs, trueUs: nowUs };
+      key = { shape, takes, sinceUs: nowUs, ...counts, atUs: storeUs, trueUs: nowUs };
       this.#exact.set(name, key);
     }
     key.shiftUs ??= key.atUs + (nowUs - key.trueUs) - storeUs;

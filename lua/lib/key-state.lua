@@ -3,7 +3,7 @@
 -- The state of one limit and key: one value for all modes, loaded and advanced the same way by
 -- every script. Any script must: open_key, advance_key, change what it is about, save_key.
 --
--- Value: 16 doubles, all >= 0. Tokens are whole numbers; times are us of the lane's clock.
+-- Value: 19 doubles, all >= 0. Tokens are whole numbers; times are us of the lane's clock.
 --    L P b        refill (tokens) per period (ticks), and burst, of the limit it was written for
 --    D            deficit: tokens missing from a full bucket, times P
 --    t            instant up to which D is refilled; never runs ahead of the lane's clock
@@ -11,12 +11,16 @@
 --    O Op tS S    ledger of stock: tokens out since slot start tS, in the slot before, slot length
 --    q            last retry ticket given out (exact and leased mode)
 --    o0 o1 o2     tokens out in leases that end at the first, second, third slot end after t
-local KEY_FIELDS = 16
-local KEY_FORMAT = "<dddddddddddddddd"
+--    w0 w1        tokens of takes in the take slot before that of t, and in that of t
+--    z            last t at which a part of w0 + w1, given back, could have been lost to the clip
+local KEY_FIELDS = 19
+local KEY_FORMAT = "<ddddddddddddddddddd"
 
 -- Length of a lease slot: half a lease. A slot is never shorter than a tick, because time stands
 -- still in between, and a grant must outlive the lease that the pod counts from before it asked.
 local LEASE_SLOT = 500000
+-- A take is young in its slot of time and the next; see give_back in store-call.lua.
+local TAKE_SLOT = 100000
 -- After a loss a strict limit admits nothing until every lease that may be out is void.
 local STRICT_HOLD = 1000000
 -- A key further ahead of the clock than this was written under a lane record that is gone.
@@ -27,7 +31,7 @@ local EXPIRY_MAX_MS = 1e15
 
 -- The limit in hand, as the caller's entry tells it: refill, period, tick (us), burst, max_debt
 -- (tokens), lost (0..1; 0 makes it strict), hold (0..1, the part of the refill held back), and what
--- follows from these: rate (tokens/s), tau (s), ledger_slot and lease_slot (us).
+-- follows from these: rate (tokens/s), tau (s), ledger_slot, lease_slot and take_slot (us).
 -- Both tables are used again for each key of a call: no garbage per key.
 local limit = {}
 local state = {}
@@ -39,16 +43,19 @@ local function set_limit(refill, period, tick, burst, max_debt, interval, lost, 
   limit.tau = 5 * interval
   limit.ledger_slot = floor(3 * interval * 1e6 + 0.5)
   limit.lease_slot = max(LEASE_SLOT, tick)
+  limit.take_slot = max(TAKE_SLOT, tick)
 end
 
 local function is_key_state(s)
   return s.L > 0 and s.P > 0 and s.b > 0 and s.S > 0
     and s.D >= 0 and s.t >= 0 and s.E >= 0 and s.C >= 0 and s.A >= 0
     and s.O >= 0 and s.Op >= 0 and s.tS >= 0 and s.q >= 0 and s.o0 >= 0 and s.o1 >= 0 and s.o2 >= 0
+    and s.w0 >= 0 and s.w1 >= 0 and s.z >= 0
     and s.L < SAFE and s.P < SAFE and s.b < SAFE and s.S < SAFE
     and s.D < SAFE and s.t < SAFE and s.E < SAFE and s.C < SAFE and s.A < SAFE
     and s.O < SAFE and s.Op < SAFE and s.tS < SAFE
     and s.q < SAFE and s.o0 < SAFE and s.o1 < SAFE and s.o2 < SAFE
+    and s.w0 < SAFE and s.w1 < SAFE and s.z < SAFE
 end
 
 -- Time in us that the value still says something: until the bucket is full, leases have ended, and
@@ -62,27 +69,36 @@ end
 
 -- Puts the state into the terms of `limit` when it was written for other numbers: the level is
 -- scaled with the burst, debt stays. Scaling is reversible, so two versions of a configuration that
--- alternate during a roll-out give nothing away. Leases that are out stay out.
+-- alternate during a roll-out give nothing away. Leases that are out stay out. What was taken
+-- before is worth something else now and is given back no more (open_key). Returns whether it did
+-- anything.
 local function convert_key()
   local s = state
-  if s.L == limit.refill and s.P == limit.period and s.b == limit.burst then return end
+  if s.L == limit.refill and s.P == limit.period and s.b == limit.burst then return false end
+  s.w0, s.w1, s.z = 0, 0, 0
   local level = s.b - s.D / s.P
   if level > 0 then level = level * (limit.burst / s.b) else level = max(level, -limit.max_debt) end
   s.L, s.P, s.b = limit.refill, limit.period, limit.burst
   s.D = max(0, ceil((s.b - level) * s.P))
   s.D = max(s.D, min(s.o0 + s.o1 + s.o2, s.b) * s.P)
+  return true
 end
 
--- Refills up to `to`, never above the burst less what is out in leases.
+-- Refills up to `to`, never above the burst less what is out in leases. Where the bucket then lacks
+-- less than what was taken lately, it would be full had all of that not been taken: from there on
+-- the refill would be lost, and what is given back of it must not bring it back.
 local function refill_key(to)
   local s = state
   local ticks = floor((to - s.t) / limit.tick)
   local leased = (s.o0 + s.o1 + s.o2) * s.P
+  local young = (s.w0 + s.w1) * s.P
   if s.D <= leased then
+    if young > 0 then s.z = to end
     s.t = to
     return
   end
   local gain = floor(s.L * (1 - limit.hold) * ticks)
+  if young > 0 and s.D - gain - leased < young then s.z = to end
   if gain >= s.D - leased then
     s.D = leased
     s.t = to
@@ -106,6 +122,18 @@ local function rotate_ledger()
       s.Op, s.O, s.tS = s.O, 0, s.tS + s.S
     end
     if limit.ledger_slot > s.S or s.Op == 0 then s.S = limit.ledger_slot end
+  end
+end
+
+-- The slots of takes are by t, so no start is kept.
+local function rotate_takes(before)
+  local s = state
+  if s.w0 + s.w1 == 0 then return end
+  local passed = floor(s.t / limit.take_slot) - floor(before / limit.take_slot)
+  if passed == 1 then
+    s.w0, s.w1 = s.w1, 0
+  elseif passed > 1 then
+    s.w0, s.w1 = 0, 0
   end
 end
 
@@ -134,6 +162,7 @@ local function advance_key(now)
     end
     refill_key(at)
     s.t = at
+    rotate_takes(before)
     local seconds = (at - before) / 1e6
     if seconds > 0 then
       local kept = expn(seconds / limit.tau)
@@ -157,6 +186,7 @@ local function fresh_key(now, lost_at)
   s.L, s.P, s.b = limit.refill, limit.period, limit.burst
   s.D, s.t, s.E, s.C, s.A = 0, at, 0, 0, 0
   s.O, s.Op, s.tS, s.S, s.q, s.o0, s.o1, s.o2 = 0, 0, at, limit.ledger_slot, 0, 0, 0, 0
+  s.w0, s.w1, s.z = 0, 0, 0
   if lost_at == 0 then return end
   if limit.lost > 0 then
     local start = max(1, limit.lost * s.b)
@@ -178,13 +208,14 @@ local function open_key(value, odd, now, lane)
   if strict then lost_at = max(lost_at, lane.moved_at) end
   local whole = false
   if value and #value == KEY_FIELDS * 8 then
-    s.L, s.P, s.b, s.D, s.t, s.E, s.C, s.A, s.O, s.Op, s.tS, s.S, s.q, s.o0, s.o1, s.o2 =
-      struct_unpack(KEY_FORMAT, value)
+    s.L, s.P, s.b, s.D, s.t, s.E, s.C, s.A, s.O, s.Op, s.tS, s.S, s.q, s.o0, s.o1, s.o2,
+      s.w0, s.w1, s.z = struct_unpack(KEY_FORMAT, value)
     whole = is_key_state(s)
   end
   if whole then
-    convert_key()
+    local changed = convert_key()
     if now <= s.t + life_of_key() then
+      if changed then lane.changed_at = now end
       -- Written before a loss, it may lack what was granted last.
       if strict and lost_at > 0 and s.t < strict_from(lost_at) then
         advance_key(strict_from(lost_at))
@@ -194,6 +225,7 @@ local function open_key(value, odd, now, lane)
     end
   elseif value or odd then
     fresh_key(now, now)
+    lane.changed_at = now
     return 1
   end
   fresh_key(now, lost_at)
@@ -209,5 +241,5 @@ local function save_key(key)
   if s.A < 1e-9 then s.A = 0 end
   local expiry = min(ceil(life_of_key() / 1000) + EXPIRY_MARGIN_MS, EXPIRY_MAX_MS)
   redis.call("SET", key, struct_pack(KEY_FORMAT, s.L, s.P, s.b, s.D, s.t, s.E, s.C, s.A,
-    s.O, s.Op, s.tS, s.S, s.q, s.o0, s.o1, s.o2), "PX", decimal(expiry))
+    s.O, s.Op, s.tS, s.S, s.q, s.o0, s.o1, s.o2, s.w0, s.w1, s.z), "PX", decimal(expiry))
 end

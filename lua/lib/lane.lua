@@ -2,9 +2,11 @@
 --
 -- The meta record of a lane: one clock for all calls, and the memory of data losses.
 --
--- Value: 11 doubles. epoch; created; lost_at (0: nothing was lost); offset; last; run (0: not
--- known); moved_at (0: never); members, band, next_band, next_since, which join.lua uses in lane
--- 0 only. Times are us. The record lives for 7 days after a call.
+-- Value: 12 doubles. epoch; created; lost_at (0: nothing was lost); offset; last; run (0: not
+-- known); moved_at (0: never); changed_at (0: never), when a key was last put under other terms or
+-- replaced, so that nothing taken before is given back (store-call.lua); members, band, next_band,
+-- next_since, which join.lua uses in lane 0 only. Times are us. The record lives for 7 days after a
+-- call.
 --
 -- The clock. Redis's clock may step; no key may be refilled for a step, and none may stand still.
 -- corrected time = TIME + offset, and the offset takes up each step: back, seen against the last
@@ -18,13 +20,14 @@
 -- the last writes. `run` names the server process that the record was written on; another one now
 -- means that something may be missing since `moved_at`. Only strict limits act on it: the others
 -- repair themselves by what the pods send again.
-local META_FIELDS = 11
-local META_FORMAT = "<ddddddddddd"
+local META_FIELDS = 12
+local META_FORMAT = "<dddddddddddd"
 local META_MS = "604800000"
 
 local function is_lane(m)
   return m[1] > 0 and m[2] > 0 and m[3] >= 0 and m[5] >= 0 and m[6] >= 0 and m[7] >= 0
     and m[8] >= 0 and m[9] >= 0 and m[10] >= 0 and m[11] >= 0
+    and m[12] >= 0
 end
 
 -- The first 48 bits of this server's run id, 0 when INFO is refused. On a cluster the caller cannot
@@ -44,12 +47,14 @@ local function open_lane(value, odd, raw, epoch, heard_at, heard_ago, tolerance,
   if m then
     lane = { epoch = m[1], created = m[2], lost_at = m[3] }
     lane.offset, lane.last, lane.run, lane.moved_at = m[4], m[5], m[6], m[7]
-    lane.members, lane.band, lane.next_band, lane.next_since = m[8], m[9], m[10], m[11]
+    lane.changed_at = m[8]
+    lane.members, lane.band, lane.next_band, lane.next_since = m[9], m[10], m[11], m[12]
     -- Another pod renewed the record after a loss and did not know of it.
     if epoch ~= 0 and epoch ~= lane.epoch and lane.lost_at == 0 then lane.lost_at = lane.created end
   else
     lane = { epoch = raw + 1, created = raw, lost_at = 0, offset = 0, last = raw, run = 0 }
-    lane.moved_at, lane.members, lane.band, lane.next_band, lane.next_since = 0, 0, 0, 0, 0
+    lane.moved_at, lane.changed_at = 0, 0
+    lane.members, lane.band, lane.next_band, lane.next_since = 0, 0, 0, 0
     if epoch ~= 0 or value or odd then lane.lost_at = raw end
   end
   local now = raw + lane.offset
@@ -77,6 +82,6 @@ end
 
 local function save_lane(key, lane)
   redis.call("SET", key, struct_pack(META_FORMAT, lane.epoch, lane.created, lane.lost_at,
-    lane.offset, lane.last, lane.run, lane.moved_at,
+    lane.offset, lane.last, lane.run, lane.moved_at, lane.changed_at,
     lane.members, lane.band, lane.next_band, lane.next_since), "PX", META_MS)
 end

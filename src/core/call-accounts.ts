@@ -27,6 +27,11 @@ export class CallAccounts {
     return this.#leases.keys();
   }
 
+  /** Rows with accounts of takes. */
+  get taking(): Iterable<number> {
+    return this.#takes.keys();
+  }
+
   lease(slot: number, now: InstantUs): LeaseAccount {
     let account = this.#leases.get(slot);
     if (account === undefined) {
@@ -42,6 +47,10 @@ export class CallAccounts {
 
   dropLease(slot: number): void {
     this.#leases.delete(slot);
+  }
+
+  takeIfAny(slot: number): TakeAccount | undefined {
+    return this.#takes.get(slot);
   }
 
   take(slot: number): TakeAccount {

@@ -1,10 +1,10 @@
 /** Writes and reads the entries of store calls; their length differs from entry to entry. */
 
-import type { LeaseAccount, LeaseTerms } from "./lease-account.ts";
+import type { LeaseAccount, LeaseTerms, LeaseWish } from "./lease-account.ts";
 import type { Limit } from "./limit.ts";
 import { LEASE, LEASE_FIELDS, TAKE, TAKE_FIELDS, TAKE_REPLY_FIELDS } from "./store-call.ts";
-import type { TakeAccount } from "./take-account.ts";
-import { type DurationUs, type InstantUs, type Tokens, US_PER_SECOND } from "./units.ts";
+import type { TakeAccount, TakeTelling } from "./take-account.ts";
+import { type Tokens, US_PER_SECOND } from "./units.ts";
 
 /** A run: the same cost so many times in a row. */
 export interface Run {
@@ -29,10 +29,10 @@ export function takeEntry(
   account: TakeAccount,
   runs: readonly Run[],
   lost: number,
-  now: InstantUs,
+  when: TakeTelling,
 ): number[] {
   const entry = new Array<number>(TAKE_FIELDS).fill(0);
-  const { demand, giveBack, takenAt } = account.cut(now);
+  const { demand, giveBack, takenAt } = account.cut(limit, when);
   writeCommon(entry, limit, lost);
   entry[TAKE.demand] = demand;
   entry[TAKE.giveBack] = giveBack;
@@ -46,21 +46,11 @@ export function leaseEntry(
   limit: Limit,
   account: LeaseAccount,
   terms: LeaseTerms,
-  call: {
-    readonly waiting: readonly Tokens[];
-    readonly isReport: boolean;
-    readonly lost: number;
-    readonly decisionTimeoutUs: DurationUs;
-  },
+  call: LeaseWish & { readonly lost: number; readonly epoch: number },
 ): number[] {
+  account.purse.follow(call.epoch);
   const entry = new Array<number>(LEASE_FIELDS).fill(0);
-  const { fields, reports } = account.cut(
-    limit,
-    terms,
-    call.waiting,
-    call.isReport,
-    call.decisionTimeoutUs,
-  );
+  const { fields, reports } = account.cut(limit, terms, call);
   writeCommon(entry, limit, call.lost);
   for (const [field, value] of fields) entry[field] = value;
   entry[LEASE.reports] = reports.length;

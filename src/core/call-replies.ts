@@ -35,6 +35,8 @@ export interface OpenCall {
   readonly sentAt: InstantUs;
   /** Counted as lost: it no longer blocks others, but its reply is still used. */
   isLost: boolean;
+  /** Nobody waits for its reply any more. */
+  isGivenUp: boolean;
 }
 
 export interface CallRepliesParts {
@@ -46,6 +48,8 @@ export interface CallRepliesParts {
   readonly tickets: WakeHeap;
   /** The row is to call again. */
   want(slot: number): void;
+  /** The row holds tokens of a take that will have to go back if nobody uses them. */
+  watchTake(slot: number, now: InstantUs): void;
 }
 
 export class CallReplies {
@@ -91,9 +95,12 @@ export class CallReplies {
   ): void {
     const { held } = this.#parts;
     const isCurrent = this.#isCurrent(asked);
+    if (reply.isStale && isCurrent) this.#askAgain(asked);
     const account = isCurrent ? this.#parts.accounts.take(asked.slot) : new TakeAccount();
     if (isCurrent) this.#tallyDamage(asked, reply.entries[base + TAKE_REPLY.damaged]);
     account.replied(reply.entries, base, { now, sentAt: call.sentAt, storeNow: reply.nowUs });
+    if (reply.isStale && isCurrent) return;
+    const taken = { at: reply.nowUs, heardAt: now, epoch: reply.epoch };
     let next = 0;
     for (const [run, { count }] of asked.runs.entries()) {
       const admitted = reply.entries[base + TAKE_REPLY_FIELDS + run] as number;
@@ -103,16 +110,25 @@ export class CallReplies {
         const isAdmitted = i < admitted;
         if (waiting.held.isDone) {
           // Too late for its check; the tokens are spent in the store and may serve the next ones.
-          if (isAdmitted) account.addCredit(waiting.cost, call.sentAt);
+          if (isAdmitted) account.addCredit(waiting.cost, taken, call.sentAt);
           continue;
         }
         if (isAdmitted && isCurrent) {
-          const grant = { kind: "take", cost: waiting.cost, takenAt: reply.nowUs } as const;
+          const grant = { kind: "take", cost: waiting.cost, taken } as const;
           waiting.held.grants.set(asked.slot, grant);
         }
         if (held.arrived(waiting.held, asked.slot)) ready.push(waiting.held);
       }
     }
+    if (isCurrent && account.isOwing) this.#parts.watchTake(asked.slot, now);
+  }
+
+  /** Nothing was decided, so checks that still wait may be asked for once more. */
+  #askAgain({ slot, waiting }: Asked): void {
+    const rest = waiting.filter(({ held }) => !held.isDone);
+    if (rest.length === 0) return;
+    this.#parts.accounts.addWaiting(slot, ...rest);
+    this.#parts.want(slot);
   }
 
   #tallyDamage({ slot }: Asked, damaged = 0): void {
@@ -131,6 +147,7 @@ export class CallReplies {
     if (account === undefined || !this.#isCurrent(asked)) return;
     this.#tallyDamage(asked, reply.entries[base + LEASE_REPLY.damaged]);
     const { sentAt } = call;
+    account.purse.follow(reply.epoch);
     const when = { now, sentAt, storeNow: reply.nowUs, isReport: asked.isReport };
     const wakeAt = account.replied(reply.entries, base, when);
     if (wakeAt < Number.POSITIVE_INFINITY) this.#parts.tickets.push(wakeAt, asked.slot);

@@ -5,6 +5,7 @@
  */
 import type { Check } from "./decision.ts";
 import type { LeaseSpend } from "./lease-purse.ts";
+import type { Taken } from "./take-account.ts";
 import type { InstantUs, Tokens } from "./units.ts";
 import { WakeHeap } from "./wake-heap.ts";
 
@@ -13,7 +14,7 @@ const HELD_MAX = 1_000;
 
 /** Tokens that the store let through for one check: a take, or a spend of a fresh lease. */
 export type Grant =
-  | { readonly kind: "take"; readonly cost: Tokens; readonly takenAt: InstantUs }
+  | { readonly kind: "take"; readonly cost: Tokens; readonly taken: Taken }
   | { readonly kind: "lease"; readonly spend: LeaseSpend };
 
 export interface HeldCheck {

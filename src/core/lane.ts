@@ -13,6 +13,7 @@ import type { Batch } from "./exchange.ts";
 import { Journal } from "./journal.ts";
 import type { Limit } from "./limit.ts";
 import { SlotQueue } from "./slot-queue.ts";
+import type { StoreCall } from "./store-call.ts";
 import { type DurationUs, type InstantUs, US_PER_MS, US_PER_SECOND } from "./units.ts";
 
 /** A batch unanswered for this long means that the pod is isolated. */
@@ -87,6 +88,9 @@ export class Lane {
   #sentAt: InstantUs = Number.NEGATIVE_INFINITY;
   #heardAt: InstantUs = 0;
   #heardSentAt: InstantUs = 0;
+  /** The server's own time in the answer to the latest call that has one, and when it was sent. */
+  #rawHeardAt: InstantUs = 0;
+  #rawSentAt: InstantUs = Number.NEGATIVE_INFINITY;
 
   constructor(index: number) {
     this.index = index;
@@ -213,6 +217,24 @@ export class Lane {
   reference(now: InstantUs): Pick<Batch, "epoch" | "heardAtUs" | "heardAgoUs"> {
     const heardAgoUs = this.#heardAt === 0 ? 0 : now - this.#heardSentAt;
     return { epoch: this.epoch, heardAtUs: this.#heardAt, heardAgoUs };
+  }
+
+  /** A call was answered. @param rawUs - The server's own time. */
+  heardRaw(sentAt: InstantUs, rawUs: InstantUs): void {
+    if (sentAt < this.#rawSentAt) return;
+    this.#rawHeardAt = rawUs;
+    this.#rawSentAt = sentAt;
+  }
+
+  /** What the store needs to tell that a call comes too late. */
+  rawReference(now: InstantUs): Pick<StoreCall, "rawHeardUs" | "rawAgoUs"> {
+    const rawAgoUs = this.#rawHeardAt === 0 ? 0 : now - this.#rawSentAt;
+    return { rawHeardUs: this.#rawHeardAt, rawAgoUs };
+  }
+
+  /** Calls are being lost: whatever is sent now may be as well. */
+  get isInDoubt(): boolean {
+    return this.callsLostSince < Number.POSITIVE_INFINITY;
   }
 
   free(): void {

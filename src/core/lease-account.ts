@@ -43,6 +43,17 @@ export interface LeaseTerms {
   readonly rttUs: DurationUs;
 }
 
+/** What a call is to bring. */
+export interface LeaseWish {
+  /** Costs of the checks that wait. */
+  readonly waiting: readonly Tokens[];
+  /** Ask for nothing, only tell. */
+  readonly isReport: boolean;
+  /** What is told could be lost, and is told once: keep it. */
+  readonly isInDoubt: boolean;
+  readonly decisionTimeoutUs: DurationUs;
+}
+
 export class LeaseAccount {
   readonly purse: LeasePurse = new LeasePurse();
   #rate = 0;
@@ -139,16 +150,12 @@ export class LeaseAccount {
   /**
    * Words the next call of this key.
    *
-   * @param waiting - Costs of the checks that wait.
-   * @param isReport - Ask for nothing, only tell.
    * @returns The fixed fields behind the common ones, and the reports by slot.
    */
   cut(
     limit: Limit,
     terms: LeaseTerms,
-    waiting: readonly Tokens[],
-    isReport: boolean,
-    decisionTimeoutUs: DurationUs,
+    { waiting, isReport, isInDoubt, decisionTimeoutUs }: LeaseWish,
   ): { fields: Map<number, number>; reports: [number, Tokens, Tokens][] } {
     const { now } = terms;
     let have = this.purse.have(now);
@@ -174,7 +181,7 @@ export class LeaseAccount {
       [LEASE.cycleSeconds, cycleUs / US_PER_SECOND],
       [LEASE.low, (limit.rate * cycleUs) / US_PER_SECOND + 1],
     ]);
-    const reports = this.purse.takeReports();
+    const reports = isInDoubt ? [] : this.purse.takeReports();
     this.#demand = 0;
     this.#calledAt = now;
     if (!isReport) {

@@ -7,8 +7,11 @@ import type { InstantUs, Tokens } from "./units.ts";
 /** Leases held at once: one per slot, and slots end. */
 const LEASES_MAX = 8;
 
+/** No lease is of it: what is told of it changes nothing. */
+const NO_SLOT = 0;
+
 interface Lease {
-  readonly slot: number;
+  slot: number;
   readonly deadline: InstantUs;
   tokens: Tokens;
 }
@@ -22,6 +25,8 @@ export class LeasePurse {
   #leases: Lease[] = [];
   readonly #spent = new Map<number, Tokens>();
   readonly #returned = new Map<number, Tokens>();
+  /** Of the store, in whose slots the leases are; 0 for none yet. */
+  #epoch = 0;
 
   /** Nothing is held and nothing is to be told. */
   get isEmpty(): boolean {
@@ -90,6 +95,20 @@ export class LeasePurse {
     this.#spent.clear();
     this.#returned.clear();
     return reports;
+  }
+
+  /**
+   * The store is of this epoch. After a loss it knows nothing of earlier leases: they are spent as
+   * they would have been, but what is told of their slots would be taken for that of others.
+   */
+  follow(epoch: number): void {
+    if (epoch === this.#epoch) return;
+    if (this.#epoch !== 0) {
+      this.#spent.clear();
+      this.#returned.clear();
+      for (const lease of this.#leases) lease.slot = NO_SLOT;
+    }
+    this.#epoch = epoch;
   }
 
   /** Takes a grant in; one that comes after its deadline goes back at once. */

@@ -12,6 +12,7 @@ import type { Grant } from "./held-checks.ts";
 import type { LeaseSpend } from "./lease-purse.ts";
 import type { Limit } from "./limit.ts";
 import type { Tier } from "./store-health.ts";
+import type { CreditSpend } from "./take-account.ts";
 import type { Tokens } from "./units.ts";
 
 export type Footing =
@@ -48,6 +49,8 @@ export class Seat {
   grant: Grant | undefined;
   /** Spent of a lease in this call. */
   leaseSpend: LeaseSpend | undefined;
+  /** Spent of late answers in this call. */
+  creditSpend: CreditSpend | undefined;
   fromStock: Tokens = 0;
 }
 

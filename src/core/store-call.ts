@@ -39,7 +39,10 @@ export const TAKE = {
   intervalSeconds: 5,
   lost: 6,
   demand: 7,
-  /** Tokens of an earlier take that were not used, and the store time of that take, us. */
+  /**
+   * Tokens of earlier takes that were not used and will not be, and the store time of the oldest of
+   * these takes, us.
+   */
   giveBack: 8,
   takenAt: 9,
   runs: 10,
@@ -117,6 +120,12 @@ export interface StoreCall {
   readonly epoch: number;
   readonly heardAtUs: InstantUs;
   readonly heardAgoUs: DurationUs;
+  /**
+   * The server's own time in the last reply to a call of this lane that was heard, 0 for none, and
+   * time since that call was sent: what tells the store that this call comes too late.
+   */
+  readonly rawHeardUs: InstantUs;
+  readonly rawAgoUs: DurationUs;
   /** Part of the refill to hold back for pods that are cut off, 0 to below 1, as in a batch. */
   readonly hold: number;
   readonly limits: readonly Limit[];
@@ -128,6 +137,10 @@ export interface StoreCall {
 export interface StoreCallReply {
   readonly nowUs: InstantUs;
   readonly epoch: number;
+  /** The server's own time, whatever steps were taken out of `nowUs`. */
+  readonly rawUs: InstantUs;
+  /** The call came too late: nothing was decided or granted, only what it told was taken in. */
+  readonly isStale: boolean;
   /** All entries of the reply, one behind the other, in the order of the call. */
   readonly entries: Float64Array;
 }

@@ -8,14 +8,15 @@
  */
 import { type BucketTable, CALLING } from "./bucket-table.ts";
 import { CallAccounts } from "./call-accounts.ts";
-import { leaseEntry, runsOf, takeEntry } from "./call-entries.ts";
+import { CallCutter } from "./call-cutter.ts";
 import { type Asked, CallReplies, type OpenCall } from "./call-replies.ts";
 import type { HeldCheck, HeldChecks } from "./held-checks.ts";
 import type { Lane } from "./lane.ts";
 import type { LeaseTerms } from "./lease-account.ts";
-import { lostPart } from "./limit.ts";
+import { OpenCalls } from "./open-calls.ts";
 import type { RowSchedule } from "./row-schedule.ts";
 import { CALL_ENTRIES_MAX, type StoreCall, type StoreCallReply } from "./store-call.ts";
+import { CREDIT_US } from "./take-account.ts";
 import type { DurationUs, InstantUs, Tokens } from "./units.ts";
 import { WakeHeap } from "./wake-heap.ts";
 
@@ -45,7 +46,8 @@ export class StoreCalls {
   readonly accounts: CallAccounts = new CallAccounts();
   readonly #replies: CallReplies;
   readonly #queues: readonly CallQueue[];
-  readonly #open = new Map<number, OpenCall>();
+  readonly #open: OpenCalls;
+  readonly #cutter: CallCutter;
   readonly #tickets = new WakeHeap();
   #lastId = 0;
   #isEager = false;
@@ -53,27 +55,35 @@ export class StoreCalls {
 
   constructor(parts: StoreCallsParts) {
     this.#parts = parts;
+    this.#open = new OpenCalls(parts.commandTimeoutUs);
+    this.#cutter = new CallCutter({
+      ...parts,
+      accounts: this.accounts,
+      isLeaving: () => this.#isLeaving,
+      leaseTerms: (slot, now) => this.leaseTerms(slot, now),
+      watchTake: (slot, now) => this.#watchTake(slot, now),
+    });
     this.#queues = parts.lanes.map(() => ({ take: new Set(), lease: new Set() }));
     this.#replies = new CallReplies({
       ...parts,
       accounts: this.accounts,
       tickets: this.#tickets,
       want: (slot) => this.want(slot),
+      watchTake: (slot, now) => this.#watchTake(slot, now),
     });
   }
 
   get wakeAt(): InstantUs {
     if (this.#isEager) return Number.NEGATIVE_INFINITY;
-    let at = this.#tickets.nextAt;
-    for (const call of this.#open.values()) at = Math.min(at, this.#patienceEnd(call));
+    let at = Math.min(this.#tickets.nextAt, this.#open.wakeAt);
     for (const lane of this.#parts.lanes) at = Math.min(at, lane.probeAt);
     return at;
   }
 
   /** No call is open or wanted that tells something. */
   get isSettled(): boolean {
-    for (const call of this.#open.values()) if (!call.isLost) return false;
-    return this.#queues.every(({ take, lease }) => take.size === 0 && lease.size === 0);
+    const isQuiet = this.#queues.every(({ take, lease }) => take.size === 0 && lease.size === 0);
+    return isQuiet && this.#open.isSettled;
   }
 
   leaseTerms(slot: number, now: InstantUs): LeaseTerms {
@@ -89,20 +99,31 @@ export class StoreCalls {
 
   /** The row is to call, at once if its lane has room. */
   want(slot: number): void {
+    this.#enqueue(slot, this.#parts.table.limitOf(slot).mode === "exact" ? "take" : "lease");
+  }
+
+  /** Tokens of a take go back, whatever mode the row is in by now. */
+  wantTake(slot: number): void {
+    this.#enqueue(slot, "take");
+  }
+
+  #enqueue(slot: number, kind: keyof CallQueue): void {
     const { table, schedule } = this.#parts;
-    const lane = schedule.laneOf(slot);
-    const queue = this.#queues[lane.index] as CallQueue;
-    (table.limitOf(slot).mode === "exact" ? queue.take : queue.lease).add(slot);
+    this.#queues[schedule.laneOf(slot).index]?.[kind].add(slot);
     table.flags[slot] = (table.flags[slot] as number) | CALLING;
     this.#isEager = true;
   }
 
-  /** Whether leases of this row have something to tell or to keep an eye on. */
+  /**
+   * Whether leases of this row have something to tell or to keep an eye on. What is told in doubt
+   * could be lost, and is told once.
+   */
   inspect(slot: number, now: InstantUs): boolean {
     const account = this.accounts.leaseIfAny(slot);
     if (account === undefined) return false;
-    const { table } = this.#parts;
-    if (account.hasReport(table.limitOf(slot), this.leaseTerms(slot, now))) this.want(slot);
+    const { table, schedule } = this.#parts;
+    const hasReport = account.hasReport(table.limitOf(slot), this.leaseTerms(slot, now));
+    if (hasReport && !schedule.laneOf(slot).isInDoubt) this.want(slot);
     return !account.purse.isEmpty;
   }
 
@@ -110,6 +131,14 @@ export class StoreCalls {
   beginLeave(): void {
     this.#isLeaving = true;
     for (const slot of this.accounts.leased) this.returnLeases(slot);
+    for (const slot of this.accounts.taking) this.#returnTakes(slot);
+  }
+
+  #returnTakes(slot: number): void {
+    const account = this.accounts.takeIfAny(slot);
+    if (account?.isOwing !== true) return;
+    account.endCredits();
+    this.wantTake(slot);
   }
 
   /** Gives all leases of a row back. */
@@ -117,7 +146,7 @@ export class StoreCalls {
     const account = this.accounts.leaseIfAny(slot);
     if (account === undefined || account.purse.isEmpty) return;
     account.purse.returnAll();
-    this.#wantLease(slot);
+    this.#enqueue(slot, "lease");
   }
 
   /** The row is gone or another mode's; what it held lapses with its slots. */
@@ -129,8 +158,9 @@ export class StoreCalls {
     }
   }
 
-  /** Whether the row has leases out or owes a report of them. */
+  /** Whether the row has leases out, owes a report of them, or tokens of a take. */
   holdsLease(slot: number): boolean {
+    if (this.accounts.takeIfAny(slot)?.isOwing === true) return true;
     return this.accounts.leaseIfAny(slot)?.purse.isEmpty === false;
   }
 
@@ -140,10 +170,12 @@ export class StoreCalls {
 
   /** @returns The calls to send now. */
   tick(now: InstantUs): StoreCall[] {
-    this.#noteLost(now);
+    this.#open.expire(now, (call) => this.#doubt(call, now));
     for (let slot = this.#tickets.pop(now); slot !== undefined; slot = this.#tickets.pop(now)) {
+      if (!this.#parts.table.isLive(slot)) continue;
+      this.#lookAfterTake(slot, now);
       const account = this.accounts.leaseIfAny(slot);
-      if (account === undefined || !this.#parts.table.isLive(slot)) continue;
+      if (account === undefined) continue;
       const limit = this.#parts.table.limitOf(slot);
       if (account.shouldAskAgain(limit, this.leaseTerms(slot, now))) this.want(slot);
     }
@@ -151,7 +183,7 @@ export class StoreCalls {
     const calls: StoreCall[] = [];
     for (const lane of this.#parts.lanes) {
       const queue = this.#queues[lane.index] as CallQueue;
-      let open = this.#openIn(lane);
+      let open = this.#open.countIn(lane);
       for (const kind of ["take", "lease"] as const) {
         while (queue[kind].size > 0 && open < OPEN_PER_LANE_MAX) {
           const call = this.#cut(kind, lane, queue[kind], now);
@@ -170,39 +202,46 @@ export class StoreCalls {
 
   /** @returns Checks that can now be decided. */
   replied(now: InstantUs, id: number, reply: StoreCallReply): HeldCheck[] {
-    const call = this.#open.get(id);
+    const call = this.#open.take(id);
     if (call === undefined) return [];
-    this.#open.delete(id);
     call.lane.heard(now, call.sentAt, reply.nowUs, reply.epoch);
-    call.lane.callAnswered(now, call, this.#openIn(call.lane) > 0);
+    call.lane.heardRaw(call.sentAt, reply.rawUs);
+    call.lane.callAnswered(now, call, this.#open.countIn(call.lane) > 0);
     const ready = this.#replies.apply(call, reply, now);
-    if (this.#isLeaving) for (const { slot } of call.asked) this.returnLeases(slot);
+    if (this.#isLeaving) {
+      for (const { slot } of call.asked) {
+        this.returnLeases(slot);
+        this.#returnTakes(slot);
+      }
+    }
     this.#isEager = true;
     return ready;
   }
 
   failed(now: InstantUs, id: number): void {
-    const call = this.#open.get(id);
-    this.#open.delete(id);
+    const call = this.#open.take(id);
     if (call?.isLost === false) this.#doubt(call, now);
   }
 
-  /** Calls older than the command timeout are lost as far as others are concerned. */
-  #noteLost(now: InstantUs): void {
-    for (const [id, call] of this.#open) {
-      if (now >= this.#patienceEnd(call)) {
-        call.isLost = true;
-        this.#doubt(call, now);
-      }
-      // Grants older than a lease are void, and so is the wait for them.
-      if (now - call.sentAt > 10 * this.#parts.commandTimeoutUs + 1_000_000) this.#open.delete(id);
-    }
+  /**
+   * Looks at a row some time after a late answer, when what was not used of it has had an interval
+   * to go back with another call.
+   */
+  #watchTake(slot: number, now: InstantUs): void {
+    const account = this.accounts.take(slot);
+    if (account.lookAt < Number.POSITIVE_INFINITY) return;
+    account.lookAt = now + CREDIT_US + this.#parts.table.limitOf(slot).intervalUs;
+    this.#tickets.push(account.lookAt, slot);
   }
 
-  /** When a call counts as lost; never again once it does. */
-  #patienceEnd(call: OpenCall): InstantUs {
-    if (call.isLost) return Number.POSITIVE_INFINITY;
-    return call.sentAt + call.lane.patienceUs(this.#parts.commandTimeoutUs);
+  #lookAfterTake(slot: number, now: InstantUs): void {
+    const account = this.accounts.takeIfAny(slot);
+    if (account === undefined || account.lookAt > now) return;
+    account.lookAt = Number.POSITIVE_INFINITY;
+    const { table, schedule } = this.#parts;
+    if (account.hasGiveBack(table.limitOf(slot), now) && !schedule.laneOf(slot).isInDoubt) {
+      this.wantTake(slot);
+    } else if (account.isOwing) this.#watchTake(slot, now);
   }
 
   #doubt({ lane, sentAt }: OpenCall, now: InstantUs): void {
@@ -210,18 +249,6 @@ export class StoreCalls {
     if (lane.probeAt === Number.POSITIVE_INFINITY) {
       lane.probeAt = now + this.#parts.schedule.longestIntervalUs;
     }
-  }
-
-  #openIn(lane: Lane): number {
-    let open = 0;
-    for (const call of this.#open.values()) if (call.lane === lane && !call.isLost) open += 1;
-    return open;
-  }
-
-  #wantLease(slot: number): void {
-    const lane = this.#parts.schedule.laneOf(slot);
-    this.#queues[lane.index]?.lease.add(slot);
-    this.#isEager = true;
   }
 
   #cut(
@@ -238,42 +265,10 @@ export class StoreCalls {
       queue.delete(slot);
       if (!table.isLive(slot)) continue;
       table.flags[slot] = (table.flags[slot] as number) & ~CALLING;
-      const one =
-        kind === "take" ? this.#cutTake(slot, now, entries) : this.#cutLease(slot, now, entries);
+      const one = this.#cutter.cut(kind, slot, now, entries);
       if (one !== undefined) asked.push(one);
     }
     return asked.length === 0 ? undefined : this.#dress(kind, lane, asked, entries, now);
-  }
-
-  #cutTake(slot: number, now: InstantUs, entries: number[]): Asked | undefined {
-    const { table } = this.#parts;
-    const waiting = this.accounts.takeWaiting(slot);
-    const account = this.accounts.take(slot);
-    if (waiting.length === 0 && !account.hasGiveBack(now)) return undefined;
-    const limit = table.limitOf(slot);
-    const runs = runsOf(waiting.map(({ cost }) => cost));
-    entries.push(...takeEntry(limit, account, runs, lostPart(limit), now));
-    return { slot, key: table.keyOf(slot), limit, waiting, runs, isReport: false };
-  }
-
-  #cutLease(slot: number, now: InstantUs, entries: number[]): Asked | undefined {
-    const { table, decisionTimeoutUs } = this.#parts;
-    const account = this.accounts.leaseIfAny(slot);
-    if (account === undefined) return undefined;
-    const limit = table.limitOf(slot);
-    const terms = this.leaseTerms(slot, now);
-    const waiting = this.accounts.waiting(slot);
-    const isCurrent = limit.mode === "leased";
-    const mayAsk = isCurrent && !this.#isLeaving;
-    const wantsMore = mayAsk && (waiting.length > 0 || account.shouldRenew(limit, terms));
-    // One asking call of a key at a time; its reply asks again for whoever still waits.
-    if (wantsMore && account.isOpen(now)) return undefined;
-    if (!wantsMore && account.purse.isEmpty) return undefined;
-    const costs = waiting.map(({ cost }) => cost);
-    const call = { waiting: costs, isReport: !wantsMore, lost: lostPart(limit), decisionTimeoutUs };
-    entries.push(...leaseEntry(limit, account, terms, call));
-    if (!isCurrent && account.purse.isEmpty) this.accounts.dropLease(slot);
-    return { slot, key: table.keyOf(slot), limit, waiting, runs: [], isReport: !wantsMore };
   }
 
   #dress(
@@ -285,12 +280,14 @@ export class StoreCalls {
   ): StoreCall {
     this.#lastId += 1;
     lane.callSent(now);
-    this.#open.set(this.#lastId, { kind, lane, asked, sentAt: now, isLost: false });
+    const state = { isLost: false, isGivenUp: false };
+    this.#open.add(this.#lastId, { kind, lane, asked, sentAt: now, ...state });
     return {
       kind,
       id: this.#lastId,
       lane: lane.index,
       ...lane.reference(now),
+      ...lane.rawReference(now),
       hold: this.#parts.hold(now),
       limits: asked.map(({ limit }) => limit),
       keys: asked.map(({ key }) => key),

@@ -39,6 +39,7 @@ export class StoreDecided {
   take(seat: Seat, now: InstantUs): boolean {
     const { slot, check, limit } = seat;
     const { calls } = this.#parts;
+    seat.creditSpend = undefined;
     if (seat.grant !== undefined) return true;
     if (check.cost === 0) return this.estimate(seat, now) >= 1 && this.#wait(seat, 1, now) === 0;
     if (seat.footing === "leased") {
@@ -47,7 +48,10 @@ export class StoreDecided {
         seat.leaseSpend = lease.purse.spend(check.cost);
         return true;
       }
-    } else if (calls.accounts.take(slot).spendCredit(check.cost, now)) return true;
+    } else {
+      seat.creditSpend = calls.accounts.take(slot).spendCredit(check.cost, now);
+      if (seat.creditSpend !== undefined) return true;
+    }
     if (seat.trouble === "none" && this.#wait(seat, check.cost, now) === 0) {
       seat.trouble = this.#trouble(seat);
     }
@@ -61,8 +65,8 @@ export class StoreDecided {
     if (seat.grant !== undefined || seat.isCharged) return;
     if (seat.leaseSpend !== undefined)
       calls.accounts.lease(seat.slot, now).purse.unspend(seat.leaseSpend);
-    else if (seat.footing === "exact")
-      calls.accounts.take(seat.slot).addCredit(seat.check.cost, now);
+    else if (seat.creditSpend !== undefined)
+      calls.accounts.take(seat.slot).unspendCredit(seat.creditSpend);
   }
 
   isWorthAsking(seat: Seat, now: InstantUs): boolean {
@@ -103,8 +107,8 @@ export class StoreDecided {
       calls.accounts.lease(slot, now).purse.unspend(grant.spend);
       return;
     }
-    calls.accounts.take(slot).giveBack(grant.cost, grant.takenAt, now);
-    calls.want(slot);
+    calls.accounts.take(slot).giveBack(grant.cost, grant.taken);
+    calls.wantTake(slot);
   }
 
   /** Debits or refunds through the exactly-once stream; a lease pays what it can. */

@@ -17,6 +17,8 @@ function accountWith(tokens: number): LeaseAccount {
   return account;
 }
 
+const REPORT = { waiting: [], isReport: true, isInDoubt: false, decisionTimeoutUs: 10 * MS };
+
 it("a lease is not used after nine tenths of a second from before it was asked for", () => {
   const account = accountWith(10);
   expect(account.purse.have(0.89 * SECOND)).toBe(10);
@@ -26,12 +28,12 @@ it("a lease is not used after nine tenths of a second from before it was asked f
 it("tokens put back after the store was told of their spending stay spent", () => {
   const account = accountWith(10);
   const early = account.purse.spend(4);
-  account.cut(limit, terms(10 * MS), [], true, 10 * MS);
+  account.cut(limit, terms(10 * MS), REPORT);
   const late = account.purse.spend(3);
   account.purse.unspend(early);
   account.purse.unspend(late);
   expect(account.purse.have(20 * MS)).toBe(6);
-  const { reports } = account.cut(limit, terms(30 * MS), [], true, 10 * MS);
+  const { reports } = account.cut(limit, terms(30 * MS), REPORT);
   for (const [, spent, returned] of reports) {
     expect(spent).toBeGreaterThanOrEqual(0);
     expect(returned).toBeGreaterThanOrEqual(0);
@@ -42,6 +44,26 @@ it("a lease that was idle goes back", () => {
   const account = accountWith(10);
   expect(account.hasReport(limit, terms(0.5 * SECOND))).toBe(false);
   expect(account.hasReport(limit, terms(0.75 * SECOND))).toBe(true);
-  const { reports } = account.cut(limit, terms(0.75 * SECOND), [], true, 10 * MS);
+  const { reports } = account.cut(limit, terms(0.75 * SECOND), REPORT);
   expect(reports).toEqual([[3, 0, 10]]);
+});
+
+it("nothing is told while what is told could be lost", () => {
+  const account = accountWith(10);
+  account.purse.returnAll();
+  const doubtful = { ...REPORT, isInDoubt: true };
+  expect(account.cut(limit, terms(10 * MS), doubtful).reports).toEqual([]);
+  expect(account.cut(limit, terms(20 * MS), REPORT).reports).toEqual([[3, 0, 10]]);
+  expect(account.cut(limit, terms(30 * MS), REPORT).reports).toEqual([]);
+});
+
+it("leases of a store that has lost its data are spent and told of no slot that there is", () => {
+  const { purse } = accountWith(10);
+  purse.follow(7);
+  purse.spend(4);
+  purse.follow(8);
+  expect(purse.have(20 * MS)).toBe(6);
+  purse.spend(1);
+  purse.returnAll();
+  expect(purse.takeReports()).toEqual([[0, 1, 5]]);
 });

@@ -180,7 +180,7 @@ export const NO_TICKETS: Scheme = buggy("no-tickets", {
 /** A take of one key of a call that asks for nothing. */
 function glance(call: StoreCall, index: number): StoreCall {
   const entry = new Float64Array(TAKE_FIELDS);
-  const nothing = { nowUs: 0, epoch: 0, entries: new Float64Array() };
+  const nothing = { nowUs: 0, epoch: 0, rawUs: 0, isStale: false, entries: new Float64Array() };
   const asked = [...entriesOf(call, nothing)][index]?.entry ?? entry;
   entry.set(asked.subarray(0, CALL.demand));
   const [limit, key] = [call.limits[index], call.keys[index]];
@@ -191,7 +191,7 @@ function glance(call: StoreCall, index: number): StoreCall {
 function withTakes(call: StoreCall, change: (entry: Float64Array) => void): StoreCall {
   if (call.kind !== "take") return call;
   const copy = { ...call, entries: call.entries.slice() };
-  const nothing = { nowUs: 0, epoch: 0, entries: new Float64Array() };
+  const nothing = { nowUs: 0, epoch: 0, rawUs: 0, isStale: false, entries: new Float64Array() };
   for (const { entry } of entriesOf(copy, nothing)) change(entry);
   return copy;
 }

@@ -20,7 +20,8 @@ const USABLE_US = 0.9 * LEASE_US;
 
 export interface Admission {
   readonly atUs: number;
-  readonly tokens: number;
+  /** Less, once some of it was given back unused. */
+  tokens: number;
 }
 
 interface Lease {
@@ -33,6 +34,8 @@ interface Pod {
   leases: Lease[];
   /** Spent and not yet reported, by slot. */
   readonly owed: Map<number, number>;
+  /** What the store let through. */
+  readonly takes: Admission[];
   heard: { epoch: number; nowUs: number; sentAt: number } | undefined;
 }
 
@@ -70,6 +73,7 @@ export class Adversaries {
     this.pods = Array.from({ length: 1 + this.random.below(4) }, () => ({
       leases: [],
       owed: new Map(),
+      takes: [],
       heard: undefined,
     }));
     const { random } = this;
@@ -98,7 +102,7 @@ export class Adversaries {
 
   private act(pod: Pod): void {
     const { random, habits } = this;
-    if (random.chance(this.takesPart)) this.take();
+    if (random.chance(this.takesPart)) this.take(pod);
     else if (random.chance(0.01))
       pod.leases = []; // crashed; what it held lapses
     else if (random.chance(habits.spend)) this.spendSome(pod);
@@ -140,8 +144,10 @@ export class Adversaries {
     return this.delayUs === 0 ? 0 : this.random.below(this.delayUs);
   }
 
-  private admit(tokens: number): void {
-    if (tokens > 0) this.admissions.push({ atUs: this.now, tokens });
+  private admit(tokens: number): Admission {
+    const admission = { atUs: this.now, tokens };
+    if (tokens > 0) this.admissions.push(admission);
+    return admission;
   }
 
   private spend(pod: Pod, lease: Lease, tokens: number): void {
@@ -219,11 +225,17 @@ export class Adversaries {
     return told;
   }
 
-  private take(): void {
+  /** Decides in the store, and may give back what an earlier decision let through. */
+  private take(pod: Pod): void {
     const { random, limit } = this;
     const runs = [[1 + random.below(limit.burst), 1 + random.below(3)] as const];
-    const reply = this.store.call(this.now, callOf(takes([{ limit, key: KEY, fields: { runs } }])));
-    this.admit((takenOf(reply).admitted[0] ?? 0) * (runs[0]?.[0] ?? 0));
+    const back = random.chance(this.habits.giveBack) ? pod.takes.pop() : undefined;
+    const giveBack = back === undefined ? 0 : random.below(back.tokens + 1);
+    if (back !== undefined) back.tokens -= giveBack;
+    const fields = { runs, giveBack, takenAt: back?.atUs ?? 0 };
+    const reply = this.store.call(this.now, callOf(takes([{ limit, key: KEY, fields }])));
+    const tokens = (takenOf(reply).admitted[0] ?? 0) * (runs[0]?.[0] ?? 0);
+    if (tokens > 0) pod.takes.push(this.admit(tokens));
   }
 
   private send(

@@ -13,8 +13,8 @@ const costs = fc.oneof(
 );
 const runs = fc.array(fc.tuple(costs, fc.constantFrom(0, 1, 2, 10_000)), { maxLength: 5 });
 
-/** How long ago a take was, us: about the age at which nothing is given back any more. */
-const ages = fc.constantFrom(-1, 0, 50 * MS, 100 * MS, 100 * MS + 1, 10_000 * MS);
+/** How long before the last reply a take was, us: young, on the edge, old, of the future. */
+const ages = fc.constantFrom(-1, 0, 50 * MS, 100 * MS, 100 * MS + 1, 300 * MS, 10_000 * MS);
 
 interface DrawnTake extends Omit<TakeFields, "takenAt"> {
   readonly ageUs: number;

@@ -69,7 +69,7 @@ function bodyOf<Fields>(
 
 /** A call of a pod that has heard nothing yet. */
 export function callOf(body: CallBody, rest: Partial<StoreCall> = {}): StoreCall {
-  const nothingHeard = { epoch: 0, heardAtUs: 0, heardAgoUs: 0 };
+  const nothingHeard = { epoch: 0, heardAtUs: 0, heardAgoUs: 0, rawHeardUs: 0, rawAgoUs: 0 };
   return { id: 1, lane: 0, hold: 0, ...nothingHeard, ...body, ...rest };
 }
 

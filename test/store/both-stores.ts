@@ -12,6 +12,7 @@ import type { StoreCall, StoreCallReply } from "../../src/core/store-call.ts";
 import type { Coordinator } from "../../src/ports/coordinator.ts";
 import { createEmbeddedCoordinator } from "../../src/store/embedded/embedded-coordinator.ts";
 import { EmbeddedStore } from "../../src/store/embedded/embedded-store.ts";
+import { KEY_FIELDS } from "../../src/store/embedded/key-state.ts";
 import { LANE_FIELDS } from "../../src/store/embedded/lane-record.ts";
 import { KeyNames } from "../../src/store/redis/keys.ts";
 import { unpackDoubles } from "../../src/store/redis/replies.ts";
@@ -20,6 +21,7 @@ import type { CallBody } from "./asking.ts";
 import { accessTo, connected } from "./connected.ts";
 import { type Damage, numbersOf } from "./damage.ts";
 import { batchOf, type EntryFields, type Item, ManualClock, MS, SECOND } from "./pod.ts";
+import { bytesOf, hex } from "./stored-bytes.ts";
 
 export const LANES = 4;
 const FLEET = "model";
@@ -32,7 +34,7 @@ interface Process {
   readonly embedded: Coordinator;
   readonly seqs: number[];
   readonly sent: (Batch | undefined)[];
-  readonly heard: { epoch: number; nowUs: number; sentAt: number }[];
+  readonly heard: { epoch: number; nowUs: number; rawUs: number; sentAt: number }[];
 }
 
 export interface Planted {
@@ -119,6 +121,7 @@ export class BothStores {
     const process = await this.process(podId, incarnation);
     const heard = rest.first === true ? undefined : process.heard[lane];
     const sentAt = this.clock.nowUs;
+    const agoUs = heard === undefined ? 0 : sentAt - heard.sentAt;
     const call: StoreCall = {
       ...describe(heard?.nowUs ?? 0),
       id: 1,
@@ -126,14 +129,15 @@ export class BothStores {
       hold: rest.hold,
       epoch: heard?.epoch ?? 0,
       heardAtUs: heard?.nowUs ?? 0,
-      heardAgoUs: heard === undefined ? 0 : sentAt - heard.sentAt,
+      heardAgoUs: agoUs,
+      rawHeardUs: heard?.rawUs ?? 0,
+      rawAgoUs: agoUs,
     };
     const reply = await process.redis.call(call);
     const expected = await process.embedded.call(call);
-    expect([...reply.entries]).toEqual([...expected.entries]);
     expect(bytesOf(reply.entries)).toBe(bytesOf(expected.entries));
     expect({ ...reply, entries: 0 }).toEqual({ ...expected, entries: 0 });
-    process.heard[lane] = { epoch: reply.epoch, nowUs: reply.nowUs, sentAt };
+    process.heard[lane] = { ...reply, sentAt };
     await this.compareTouched(call);
     return reply;
   }
@@ -183,14 +187,15 @@ export class BothStores {
     const estimates = [planted.spent * 50, planted.spent * 20, 1.5];
     const ledger = [planted.stock, planted.stock + 1, t - planted.slotUs, 300 * MS];
     const numbers = new Float64Array([refill, period, burst, deficit, t, ...estimates, ...ledger]);
-    const state = Float64Array.of(...numbers, t + planted.ticketUs, ...leased);
+    const takes = [planted.stock, 2 * planted.stock, Math.max(0, t - planted.slotUs)];
+    const state = Float64Array.of(...numbers, t + planted.ticketUs, ...leased, ...takes);
     await this.admin.set(NAMES.state(limit.name, key), Buffer.from(state.buffer), "PX", 60_000);
     this.store.setKeyValue(limit.name, key, state);
   }
 
   async damageKey(limit: Limit, key: string, damage: Damage): Promise<void> {
-    await this.overwrite(NAMES.state(limit.name, key), damage, 16);
-    this.store.setKeyValue(limit.name, key, numbersOf(damage, 16));
+    await this.overwrite(NAMES.state(limit.name, key), damage, KEY_FIELDS);
+    this.store.setKeyValue(limit.name, key, numbersOf(damage, KEY_FIELDS));
   }
 
   async damageLane(lane: number, damage: Damage): Promise<void> {
@@ -220,7 +225,7 @@ export class BothStores {
     const expected = await process.embedded.exchange(batch);
     expect(bytesOf(reply.entries)).toBe(bytesOf(expected.entries));
     expect({ ...reply, entries: 0 }).toEqual({ ...expected, entries: 0 });
-    process.heard[batch.lane] = { epoch: reply.epoch, nowUs: reply.nowUs, sentAt };
+    process.heard[batch.lane] = { ...reply, rawUs: 0, sentAt };
     await this.compareTouched(batch);
     return reply;
   }
@@ -238,7 +243,7 @@ export class BothStores {
     const name = NAMES.state(limit.name, key);
     const stored = await this.admin.getBuffer(name).catch(() => null);
     const kept = this.store.keyValue(limit.name, key);
-    if (kept === undefined || kept.length !== 16 || !kept.every((x) => x >= 0)) return;
+    if (kept === undefined || kept.length !== KEY_FIELDS || !kept.every((x) => x >= 0)) return;
     expect(hex(stored)).toBe(bytesOf(kept));
     const least = stored === null ? 0 : Math.min(...unpackDoubles(stored));
     expect(least).toBeGreaterThanOrEqual(0);
@@ -282,16 +287,6 @@ function withReplyTime(nowUs: number): (item: Item) => Item {
     if ((fields.repliedAt ?? 0) > 0) fields.repliedAt = nowUs;
     return { ...item, fields };
   };
-}
-
-function bytesOf(numbers: Float64Array | undefined): string {
-  return numbers === undefined
-    ? ""
-    : Buffer.from(Float64Array.from(numbers).buffer).toString("hex");
-}
-
-function hex(bytes: Buffer | null): string {
-  return bytes === null ? "" : bytes.toString("hex");
 }
 
 /** A key of each lane and limit for the model to play with. */

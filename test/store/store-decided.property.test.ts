@@ -6,6 +6,7 @@ import type { Limit } from "../../src/core/limit.ts";
 import { EmbeddedStore } from "../../src/store/embedded/embedded-store.ts";
 import { type Admission, Adversaries, excessOf } from "./adversary.ts";
 import { callOf, leases, type TakeFields, type Taken, takenOf, takes } from "./asking.ts";
+import { GiveBacks } from "./give-backs.ts";
 import { limitOf, MS, SECOND } from "./pod.ts";
 
 const START = 1_000 * SECOND;
@@ -75,37 +76,27 @@ describe("exact mode", () => {
     );
   }, 60_000);
 
-  it("mints at most 100 ms of the rate when takes are given back as late as is allowed", () => {
+  it("mints nothing by what is given back, however late, in parts, or together", () => {
     let credited = 0;
     fc.assert(
       fc.property(seeds, limits, (seed, limit) => {
-        const random = new Prng(seed);
-        const store = new EmbeddedStore();
-        const taken: { atUs: number; tokens: number }[] = [];
-        const pauseUs = 1 + random.below((2 * limit.burst * SECOND) / limit.rate);
-        let atUs = START;
-        for (let i = 0; i < 100; i += 1) {
-          atUs += random.below(3) === 0 ? random.below(pauseUs) : random.below(60 * MS);
-          const back = taken.at(-1 - random.below(4));
-          if (back === undefined || random.below(3) > 0) {
-            const wanted = random.below(2) === 0 ? limit.burst : 1 + random.below(limit.burst);
-            const { admitted } = take(store, atUs, limit, { runs: [[1, wanted]] });
-            taken.push({ atUs, tokens: admitted[0] ?? 0 });
-            continue;
-          }
-          const giveBack = random.below(back.tokens + 1);
-          const before = take(store, atUs, limit, {}).level;
-          const { level } = take(store, atUs, limit, { giveBack, takenAt: back.atUs });
-          back.tokens -= giveBack;
-          credited += level - before;
-        }
-        const mostUs = 100 * MS;
-        expect(excessOf(limit, taken)).toBeLessThanOrEqual((limit.rate * mostUs) / SECOND);
+        const pods = new GiveBacks(seed, limit);
+        expect(excessOf(limit, pods.play())).toBeLessThanOrEqual(0);
+        credited += pods.credited;
       }),
       { numRuns: 1_000 },
     );
-    expect(credited).toBeGreaterThan(10_000);
+    expect(credited).toBeGreaterThan(20_000);
   }, 60_000);
+
+  it.each(["young", "newest"] as const)("would mint if pods lied of its age: %s", (word) => {
+    const excesses = LIMITS.flatMap((limit) =>
+      Array.from({ length: 25 }, (_, seed) => {
+        return excessOf(limit, new GiveBacks(seed, limit, word).play());
+      }),
+    );
+    expect(excesses.filter((tokens) => tokens > 0.01).length).toBeGreaterThan(8);
+  });
 });
 
 describe("a run of equal costs", () => {

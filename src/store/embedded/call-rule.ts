@@ -17,9 +17,10 @@ import {
 } from "../../core/store-call.ts";
 import type { DurationUs, InstantUs, Tokens } from "../../core/units.ts";
 import { expn, max, min } from "./arithmetic.ts";
-import { type KeyState, type KeyTerms, termsOf } from "./key-state.ts";
+import { type KeyState, type Losses, STRICT_HOLD_US } from "./key-state.ts";
+import { type KeyTerms, termsOf } from "./key-terms.ts";
+import type { LaneRecord } from "./lane-record.ts";
 
-const GIVE_BACK_MAX_US: DurationUs = 100_000;
 /** A ticket is at most this far behind the instant at which its cost fits. */
 const TICKET_SPAN_US: DurationUs = 2_000_000;
 const TICKET_MAX_US: DurationUs = 1e15;
@@ -37,17 +38,43 @@ export function termsOfCall(entries: Float64Array, at: number, hold: number): Ke
   return termsOf(shape, field("intervalSeconds"), field("lost"), hold);
 }
 
+/** What a call finds besides its keys. */
+export interface CallTerms {
+  /** Corrected time. */
+  readonly now: InstantUs;
+  readonly losses: Losses;
+  /** Came too late to decide anything. */
+  readonly isStale: boolean;
+}
+
+/**
+ * Whether a call has lain somewhere for longer than the tolerance.
+ *
+ * @param rawHeardUs - The server's own time in the last reply to a call that the pod heard.
+ * @param rawAgoUs - Time since that call was sent.
+ */
+export function isStale(
+  { last, offset }: LaneRecord,
+  rawHeardUs: InstantUs,
+  rawAgoUs: DurationUs,
+  toleranceUs: DurationUs,
+): boolean {
+  if (!(rawHeardUs > 0)) return false;
+  const ago = Math.floor(rawAgoUs);
+  return last - offset - rawHeardUs - ago > toleranceUs + ago / 1000;
+}
+
 /** Applies a take to an opened and advanced key; `reply` has room for its fields and runs. */
 export function applyTake(
   s: KeyState,
   terms: KeyTerms,
-  now: InstantUs,
+  call: CallTerms,
   entry: Float64Array,
   reply: Float64Array,
 ): void {
-  const back = entry[TAKE.giveBack] ?? 0;
-  const age = now - (entry[TAKE.takenAt] ?? 0);
-  if (back > 0 && age >= 0 && age <= GIVE_BACK_MAX_US) putBack(s, back);
+  const { now, isStale } = call;
+  const takenAt = entry[TAKE.takenAt] ?? 0;
+  giveBack(s, terms, call, { tokens: entry[TAKE.giveBack] ?? 0, takenAt, freeAt: takenAt }, true);
   s.E = s.E + (entry[TAKE.demand] ?? 0);
   let room = roomOf(s);
   let denied = 0;
@@ -57,11 +84,13 @@ export function applyTake(
     const cost = entry[at] ?? 0;
     const count = entry[at + 1] ?? 0;
     const price = cost * terms.period;
-    const admitted = price > 0 ? max(0, min(count, wholeBelow(room, price))) : count;
-    if (admitted < count && (denied === 0 || cost < denied)) denied = cost;
+    const fitting = price > 0 ? max(0, min(count, wholeBelow(room, price))) : count;
+    const admitted = isStale ? 0 : fitting;
+    if (!isStale && admitted < count && (denied === 0 || cost < denied)) denied = cost;
     room = room - admitted * price;
     s.D = s.D + admitted * price;
     s.C = s.C + admitted * cost;
+    s.w1 = s.w1 + admitted * cost;
     reply[TAKE_REPLY_FIELDS + r] = admitted;
   }
   const missing = denied * terms.period - room;
@@ -74,20 +103,21 @@ export function applyTake(
 export function applyLease(
   s: KeyState,
   terms: KeyTerms,
-  now: InstantUs,
+  call: CallTerms,
   entry: Float64Array,
   reply: Float64Array,
 ): void {
+  const { now, isStale } = call;
   const field = (name: keyof typeof LEASE): number => entry[LEASE[name]] ?? 0;
   const slotNow = Math.floor(s.t / terms.leaseSlotUs);
-  settle(s, slotNow, entry);
+  settle(s, terms, call, slotNow, entry);
   const { active, share, own } = measure(s, terms, now, entry);
 
   let room = roomOf(s);
   const available = wholeBelow(room, terms.period);
   const [need, unit, want] = [field("need"), field("unit"), field("want")];
   let granted = 0;
-  if (available >= max(1, unit)) {
+  if (!isStale && available >= max(1, unit)) {
     const wish = min(want, max(1, Math.floor(available * share)));
     granted = min(available, max(need, wish));
   }
@@ -97,7 +127,7 @@ export function applyLease(
   room = room - granted * terms.period;
 
   let retryAt = 0;
-  if (granted < want && (granted < need || room / terms.period < field("low"))) {
+  if (!isStale && granted < want && (granted < need || room / terms.period < field("low"))) {
     const isShort = granted < need || granted === 0;
     const missing = isShort ? max(1, unit) * terms.period - room : 0;
     const between = max(Math.ceil((1e6 * field("cycleSeconds")) / active), spread(terms));
@@ -111,20 +141,33 @@ export function applyLease(
   reply[LEASE_REPLY.retryAt] = retryAt;
 }
 
-/** Takes in what became of earlier leases; a slot that has ended is in the bucket again. */
-function settle(s: KeyState, slotNow: number, entry: Float64Array): void {
+/** Takes in what became of earlier leases. */
+function settle(
+  s: KeyState,
+  terms: KeyTerms,
+  call: CallTerms,
+  slotNow: number,
+  entry: Float64Array,
+): void {
   const reports = entry[LEASE.reports] ?? 0;
   for (let r = 0; r < reports; r += 1) {
     const at = LEASE_FIELDS + r * LEASE_REPORT_FIELDS;
+    const slot = entry[at] ?? 0;
     const spent = max(0, entry[at + 1] ?? 0);
     const returned = max(0, entry[at + 2] ?? 0);
     s.C = s.C + spent;
-    const name = SLOTS[(entry[at] ?? 0) - slotNow - 1];
+    if (slot <= slotNow) {
+      const freeAt = slot * terms.leaseSlotUs;
+      const takenAt = freeAt - 3 * terms.leaseSlotUs;
+      giveBack(s, terms, call, { tokens: returned, takenAt, freeAt }, false);
+      continue;
+    }
+    const name = SLOTS[slot - slotNow - 1];
     if (name === undefined) continue;
     s[name] = s[name] - min(spent, s[name]);
     const unused = min(returned, s[name]);
     s[name] = s[name] - unused;
-    putBack(s, unused);
+    putBack(s, unused * s.P);
   }
 }
 
@@ -155,10 +198,37 @@ function roomOf(s: KeyState): number {
   return s.b * s.P - s.D - (s.O + s.Op) * s.P;
 }
 
-/** Puts tokens back, never those that are in leases. */
-function putBack(s: KeyState, tokens: Tokens): void {
+/** Puts tokens (times P) back, never those that are in leases. */
+function putBack(s: KeyState, worth: number): void {
   const least = min(s.leased, s.b) * s.P;
-  s.D = min(s.D, max(least, s.D - tokens * s.P));
+  s.D = min(s.D, max(least, s.D - worth));
+}
+
+interface Unused {
+  readonly tokens: Tokens;
+  readonly takenAt: InstantUs;
+  /** From when on they were neither in the bucket nor kept apart from its refill. */
+  readonly freeAt: InstantUs;
+}
+
+/** Gives back tokens that nobody has spent or will, less what the refill may have paid since. */
+function giveBack(
+  s: KeyState,
+  terms: KeyTerms,
+  { now, losses }: CallTerms,
+  { tokens, takenAt, freeAt }: Unused,
+  isTake: boolean,
+): void {
+  if (!(tokens > 0) || freeAt > now || takenAt <= losses.changedAt) return;
+  const brokenAt = max(losses.lostAt, losses.movedAt);
+  if (brokenAt > 0 && takenAt < brokenAt + STRICT_HOLD_US) return;
+  const { tickUs, takeSlotUs } = terms;
+  let worth = tokens * s.P;
+  const tick = Math.floor(freeAt / tickUs);
+  const slots = Math.floor(s.t / takeSlotUs) - Math.floor((tick * tickUs) / takeSlotUs);
+  const isYoung = isTake && tick * tickUs >= s.z && slots <= 1;
+  if (!isYoung) worth = worth - s.L * (Math.floor(now / tickUs) - tick);
+  if (worth > 0) putBack(s, worth);
 }
 
 /** When to ask again: not before what is missing (times P) is there, one behind the other. */

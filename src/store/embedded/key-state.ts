@@ -5,62 +5,20 @@
  * One object is loaded, advanced, changed and stored again for each key of a batch; what is kept
  * per key is only the array of nineteen doubles.
  */
-import { LEASE_SLOT_US } from "../../core/store-call.ts";
 import type { DurationUs, InstantUs, Tokens } from "../../core/units.ts";
 import { expn, max, min, SAFE } from "./arithmetic.ts";
+import type { KeyTerms } from "./key-terms.ts";
 
 /** Doubles per key. */
 export const KEY_FIELDS = 19;
 
 /** After a loss a strict limit admits nothing until every lease that may be out is void. */
 export const STRICT_HOLD_US: DurationUs = 1_000_000;
-/** A take is young in its window and the next. */
-const TAKE_WINDOW_US = 100_000;
 /** A key further ahead of the clock was written under a lane record that is gone. */
 const REGRESS_MAX_US = 2_000_000;
 /** Kept beyond its last use, as the scripts do for a step of the server's own clock. */
 const EXPIRY_MARGIN_MS = 60_000;
 const EXPIRY_MAX_MS = 1e15;
-
-/** The limit in hand, as an entry tells it. */
-export interface KeyTerms {
-  refill: number;
-  period: number;
-  tickUs: number;
-  burst: Tokens;
-  maxDebt: Tokens;
-  /** Part of the burst that an absent key starts with after a loss; 0 makes the limit strict. */
-  lost: number;
-  /** Time constant of the estimates, seconds. */
-  tau: number;
-  ledgerSlotUs: DurationUs;
-  /** Half a lease, and never shorter than a tick, in which time stands still. */
-  leaseSlotUs: DurationUs;
-  takeWindowUs: DurationUs;
-  /** Part of the refill held back. */
-  hold: number;
-  /** Tokens per second. */
-  rate: number;
-}
-
-/** The terms of a limit as the fields of an entry tell them. */
-export function termsOf(
-  shape: Pick<KeyTerms, "refill" | "period" | "tickUs" | "burst" | "maxDebt">,
-  intervalSeconds: number,
-  lost: number,
-  hold: number,
-): KeyTerms {
-  return {
-    ...shape,
-    lost,
-    hold,
-    tau: 5 * intervalSeconds,
-    ledgerSlotUs: Math.floor(3 * intervalSeconds * 1e6 + 0.5),
-    leaseSlotUs: max(LEASE_SLOT_US, shape.tickUs),
-    takeWindowUs: max(TAKE_WINDOW_US, shape.tickUs),
-    rate: (shape.refill / shape.period) * (1e6 / shape.tickUs),
-  };
-}
 
 /** What the lane's record knows of losses and changes; instants, 0 for never. */
 export interface Losses {
@@ -106,8 +64,9 @@ export class KeyState {
         losses.changedAt = now;
         return 1;
       }
-      this.convert(now, losses, terms);
+      const isChanged = this.convert(terms);
       if (now <= this.t + this.lifeUs(terms)) {
+        if (isChanged) losses.changedAt = now;
         if (isStrict && lostAt > 0) this.distrust(strictFrom(lostAt, terms), terms);
         return 0;
       }
@@ -201,9 +160,9 @@ export class KeyState {
     return full + Math.ceil(max(10 * terms.tau, 10) * 1e6);
   }
 
-  private convert(now: InstantUs, losses: Losses, terms: KeyTerms): void {
-    if (this.L === terms.refill && this.P === terms.period && this.b === terms.burst) return;
-    losses.changedAt = now;
+  private convert(terms: KeyTerms): boolean {
+    const { refill, period, burst } = terms;
+    if (this.L === refill && this.P === period && this.b === burst) return false;
     this.w0 = this.w1 = this.z = 0;
     let level = this.b - this.D / this.P;
     if (level > 0) level = level * (terms.burst / this.b);
@@ -213,6 +172,7 @@ export class KeyState {
     this.b = terms.burst;
     this.D = max(0, Math.ceil((this.b - level) * this.P));
     this.D = max(this.D, min(this.leased, this.b) * this.P);
+    return true;
   }
 
   /** Starts anew; `lostAt` above 0 tells since when keys may be missing. */
@@ -286,9 +246,9 @@ export class KeyState {
     }
   }
 
-  private rotateTakes(before: InstantUs, { takeWindowUs }: KeyTerms): void {
+  private rotateTakes(before: InstantUs, { takeSlotUs }: KeyTerms): void {
     if (this.w0 + this.w1 === 0) return;
-    const passed = Math.floor(this.t / takeWindowUs) - Math.floor(before / takeWindowUs);
+    const passed = Math.floor(this.t / takeSlotUs) - Math.floor(before / takeSlotUs);
     if (passed === 1) {
       this.w0 = this.w1;
       this.w1 = 0;

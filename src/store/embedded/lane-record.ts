@@ -8,7 +8,7 @@ import { isStorable, max, min } from "./arithmetic.ts";
 /** Length of the shortest absence of pods that lowers the band. */
 const BAND_HOLD_US: DurationUs = 60_000_000;
 
-/** Eleven doubles in the order of the stored value. */
+/** Twelve doubles in the order of the stored value. */
 export interface LaneRecord {
   epoch: number;
   created: InstantUs;
@@ -22,6 +22,8 @@ export interface LaneRecord {
   run: number;
   /** When another process was found in its place, 0 for never. */
   movedAt: InstantUs;
+  /** When a key was last put under other terms or replaced, 0 for never. */
+  changedAt: InstantUs;
   /** Members that the last heartbeat left; used in lane 0, as are the next three. */
   members: number;
   /** Smallest power of two not below the members, lowered late. */
@@ -112,6 +114,7 @@ function newLane(rawUs: InstantUs, lost: boolean): LaneRecord {
     last: rawUs,
     run: 0,
     movedAt: 0,
+    changedAt: 0,
     members: 0,
     band: 0,
     nextBand: 0,
@@ -121,14 +124,14 @@ function newLane(rawUs: InstantUs, lost: boolean): LaneRecord {
 
 /** The stored value of a record. */
 export function packLane(lane: LaneRecord): Float64Array {
-  const { epoch, created, lostAt, offset, last, run, movedAt } = lane;
+  const { epoch, created, lostAt, offset, last, run, movedAt, changedAt } = lane;
   const { members, band, nextBand, nextSince } = lane;
-  const clock = [epoch, created, lostAt, offset, last, run, movedAt];
+  const clock = [epoch, created, lostAt, offset, last, run, movedAt, changedAt];
   return new Float64Array([...clock, members, band, nextBand, nextSince]);
 }
 
 /** Doubles of a stored record. */
-export const LANE_FIELDS = 11;
+export const LANE_FIELDS = 12;
 
 /** The record of a stored value, or undefined when it cannot be one. */
 export function unpackLane(numbers: Float64Array): LaneRecord | undefined {
@@ -136,7 +139,8 @@ export function unpackLane(numbers: Float64Array): LaneRecord | undefined {
   const [epoch = 0, created = 0, lostAt = 0, offset = 0, last = 0, ...rest] = numbers;
   if (!(epoch > 0 && created > 0 && lostAt >= 0 && last >= 0)) return undefined;
   if (!rest.every((x) => x >= 0)) return undefined;
-  const [run = 0, movedAt = 0, members = 0, band = 0, nextBand = 0, nextSince = 0] = rest;
-  const clock = { epoch, created, lostAt, offset, last, run, movedAt };
+  const [run = 0, movedAt = 0, changedAt = 0, ...roster] = rest;
+  const [members = 0, band = 0, nextBand = 0, nextSince = 0] = roster;
+  const clock = { epoch, created, lostAt, offset, last, run, movedAt, changedAt };
   return { ...clock, members, band, nextBand, nextSince };
 }

@@ -5,7 +5,8 @@
 import { ENTRY, ENTRY_FIELDS, REPLY, REPLY_FIELDS } from "../../core/exchange.ts";
 import type { InstantUs } from "../../core/units.ts";
 import { expn, max, min } from "./arithmetic.ts";
-import { type KeyState, type KeyTerms, termsOf } from "./key-state.ts";
+import type { KeyState } from "./key-state.ts";
+import { type KeyTerms, termsOf } from "./key-terms.ts";
 
 const E1 = Math.E;
 

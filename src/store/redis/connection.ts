@@ -102,13 +102,16 @@ export class RedisConnection {
   /**
    * Runs a script once and resolves with its raw reply.
    *
+   * @param waitMs - How long to wait for an answer; when left out the command timeout, or four
+   *   times the slowest recent reply if that is longer.
    * @throws {CoordinatorError} `unreachable` at once without a connection; `timeout` when no answer
-   *   came within the command timeout, or four times the slowest recent reply if that is longer.
+   *   came in time.
    */
   run(
     script: ScriptName,
     keys: readonly string[],
     args: readonly (string | Buffer)[],
+    waitMs?: number,
   ): Promise<unknown> {
     const obstacle = this.obstacle();
     if (obstacle !== undefined) {
@@ -118,7 +121,7 @@ export class RedisConnection {
     return new Promise((resolve, reject) => {
       const call: Call = { sentAtMs: performance.now(), fail: reject };
       this.pending.add(call);
-      const patienceMs = this.patienceMs();
+      const patienceMs = waitMs ?? this.patienceMs();
       const giveUp = (): void => {
         const after = Math.round(performance.now() - call.sentAtMs);
         reject(new CoordinatorError("timeout", `no answer to ${script} within ${after} ms`));

@@ -30,6 +30,11 @@ import { decodeBatchReply, decodeCallReply, decodeJoinReply, packDoubles } from 
 const SINGLE_LANES = 4;
 /** Steps of Redis's clock below this pass for delay. */
 const CLOCK_TOLERANCE_MIN_US = 100 * US_PER_MS;
+/**
+ * A call that decides is waited for until its connection is given up: the engine has given up on it
+ * long before, but what a late answer brings must go back.
+ */
+const LATE_REPLY_MS = 1_500;
 /** Tells the scripts to ask the server for its time. */
 const SERVER_TIME = -1;
 
@@ -117,17 +122,19 @@ class ScriptCoordinator implements RedisCoordinator {
 
   async call(call: StoreCall): Promise<StoreCallReply> {
     const parts = partsOfCall(call, this.lanes);
-    const { kind, lane, epoch, heardAtUs, hold } = call;
+    const { kind, lane, epoch, heardAtUs, hold, rawHeardUs } = call;
     const ago = Math.floor(call.heardAgoUs);
     const clockPart = [this.time(), epoch, heardAtUs, ago, this.toleranceUs];
-    const header = requireFinite([...clockPart, this.run(), hold]);
+    const rawPart = [rawHeardUs, Math.floor(call.rawAgoUs)];
+    const header = requireFinite([...clockPart, this.run(), hold, ...rawPart]);
     const keys = [this.names.meta(lane)];
     for (const [i, key] of call.keys.entries()) {
       keys.push(this.names.state(call.limits[i]?.name ?? "", key));
     }
     const sentAt = this.options.clock.monotonicUs();
     const args = [packDoubles(header), packDoubles(call.entries)];
-    const reply = decodeCallReply(await this.connection.run(kind, keys, args), call, parts);
+    const raw = await this.connection.run(kind, keys, args, LATE_REPLY_MS);
+    const reply = decodeCallReply(raw, call, parts);
     if (lane === 0) this.ear.heard(reply.epoch, reply.nowUs, sentAt);
     return reply;
   }

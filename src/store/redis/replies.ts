@@ -21,7 +21,7 @@ import { CoordinatorError } from "../../ports/coordinator.ts";
 import type { CallPart } from "../call-shape.ts";
 
 const HEADER_FIELDS = 4;
-const CALL_HEADER_FIELDS = 2;
+const CALL_HEADER_FIELDS = 4;
 const JOIN_FIELDS = 5;
 const DOUBLE_BYTES = 8;
 const LITTLE_ENDIAN = endianness() === "LE";
@@ -69,8 +69,9 @@ export function decodeCallReply(
 ): StoreCallReply {
   const length = parts.at(-1)?.replyEnd ?? 0;
   const numbers = decodeDoubles(reply, CALL_HEADER_FIELDS + length, call.kind);
-  const [nowUs = 0, epoch = 0] = numbers;
+  const [nowUs = 0, epoch = 0, rawUs = 0, stale = 0] = numbers;
   requireHeader(call.kind, nowUs, epoch);
+  if (!(rawUs > 0) || !isFlag(stale)) throw malformed(`${call.kind} told stale ${stale}, ${rawUs}`);
   const entries = numbers.slice(CALL_HEADER_FIELDS);
   const holds = call.kind === "take" ? isTakeReply : isLeaseReply;
   for (const [i, { at, end, replyAt, replyEnd }] of parts.entries()) {
@@ -78,7 +79,7 @@ export function decodeCallReply(
     if (holds(part, call.entries.subarray(at, end))) continue;
     throw malformed(`${call.kind} answered entry ${i} with ${[...part].join(" ")}`);
   }
-  return { nowUs, epoch, entries };
+  return { nowUs, epoch, rawUs, isStale: stale === 1, entries };
 }
 
 /** Of each run at most its checks were admitted, and who was denied is told when to come again. */
