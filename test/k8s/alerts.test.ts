@@ -159,6 +159,10 @@ const STORIES: Readonly<Record<string, Story>> = {
     fires: { [`process_start_time_seconds${SIDECAR}`]: "1x10 2x10 3x5 4x30" },
     silent: { [`process_start_time_seconds${SIDECAR}`]: "1x10 2x10 3x30" },
   },
+  AliquotWorkerRestarts: {
+    fires: { [`aliquot_worker_restarts_total${SIDECAR}`]: "0x5 1x5 2x5 3x60" },
+    silent: { [`aliquot_worker_restarts_total${SIDECAR}`]: "0x5 1x5 2x60" },
+  },
   AliquotDecisionsSlow: {
     fires: {
       [`aliquot_decision_duration_seconds_bucket${pod(1, ', transport="uds", le="0.01"')}`]:
