@@ -44,7 +44,7 @@ export class ClientProcess<Order, Count> {
 
 /** Runs in the process that `ClientProcess` started, and ends with the one that started it. */
 export function serveOrders<Order, Count>(perform: (order: Order) => Promise<Count>): void {
-  process.once("disconnect", () => process.exit());
+  process.once("disconnect", () => process.kill(process.pid, "SIGKILL"));
   process.on("message", (order: Order) => {
     perform(order).then(
       (count) => process.send?.({ count }),

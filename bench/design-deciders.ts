@@ -105,6 +105,7 @@ export class Deciders {
   #killAll(): void {
     for (const child of this.#children.values()) child.kill("SIGKILL");
     this.redis.destroy();
+    rmSync(this.#folder, { recursive: true, force: true });
   }
 }
 

@@ -4,9 +4,9 @@
  * alike: a low one, and a part of what the Lua design reached just before.
  *
  * Two cores are shared as follows. Over HTTP the one who decides has the first core; load and Redis
- * have the second, and while times are measured the load sleeps when it awaits an answer. Where the application asks by itself, it has
- * the first core with its client, and what it asks has the second: Redis, or the sidecar beside a
- * Redis that has next to nothing to do.
+ * have the second, and while times are measured the load sleeps when it awaits an answer. Where the
+ * application asks by itself, it has the first core with its client, and what it asks has the
+ * second: Redis, or the sidecar beside a Redis that has next to nothing to do.
  */
 import type { AskerTimes } from "./asker.ts";
 import { ClientProcess } from "./client-process.ts";

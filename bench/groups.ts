@@ -189,7 +189,8 @@ async function respRows(setup: BenchSetup): Promise<RespRow[]> {
 async function designRows(setup: BenchSetup): Promise<DesignFigures> {
   say(
     `\ndesigns, ${KEYS.length} hot keys, ${AT_ONCE} checks at once, the same Redis (same run); ` +
-      "baseline: one Lua call a check, asked in the same way",
+      "baseline: one Lua call a check, asked in the same way; aims: 5 times the checks per " +
+      "second, a third of the p99, a fiftieth of the Redis calls",
   );
   const done = progress("all designs in turn");
   const figures = await measureDesigns(setup);

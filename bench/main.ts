@@ -39,8 +39,11 @@ else process.exitCode = await main(process.argv.slice(2));
 
 async function main(args: readonly string[]): Promise<number> {
   for (const signal of ["SIGINT", "SIGTERM"] as const) {
-    // The handlers of `exit` end what was started.
-    process.once(signal, () => process.exit(1));
+    process.once(signal, () => {
+      // These handlers end what was started; a signal alone would not call them.
+      process.emit("exit", 1);
+      process.kill(process.pid, "SIGKILL");
+    });
   }
   const asked = readArguments(args);
   if (typeof asked === "string") {

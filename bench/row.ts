@@ -51,8 +51,9 @@ export function engineLine(row: EngineRow, rows: readonly EngineRow[]): string {
   const named = row === base ? "" : ` ${base.keys} keys, ${base.limits} limit`;
   const plural = limits > 1 ? "s" : " ";
   return (
-    `  ${mode.padEnd(7)}${String(keys).padStart(7)} keys, ${ACCESS[access]}  ${limits} limit${plural} ` +
-    `a check  ${millions(spread.median)} M/s (${millions(spread.min)} to ${millions(spread.max)})` +
+    `  ${mode.padEnd(7)}${String(keys).padStart(7)} keys, ${ACCESS[access]}  ` +
+    `${limits} limit${plural} a check  ` +
+    `${millions(spread.median)} M/s (${millions(spread.min)} to ${millions(spread.max)})` +
     `, deciding alone ${millions(deciding.median)}` +
     `  ${Math.round(admitted * 100)} % admitted, ${tracked} rows tracked${against}${named}`
   );
