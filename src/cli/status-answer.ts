@@ -53,6 +53,12 @@ export interface StatusAnswer {
   readonly fallback_active: boolean;
   readonly live_pods: number;
   readonly listing?: { readonly pods: number; readonly up: boolean };
+  /** Where other processes decide. */
+  readonly workers?: {
+    readonly configured: number;
+    readonly up: number;
+    readonly restarts: number;
+  };
   readonly tracked_keys: number;
   readonly per_second: Rates;
   readonly limits: readonly LimitStatus[];

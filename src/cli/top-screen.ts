@@ -81,7 +81,7 @@ const TIERS: Readonly<Record<string, readonly [string, Style?]>> = {
 };
 
 function factsLine(status: StatusAnswer): Line {
-  const { store, listing, config, history } = status;
+  const { store, listing, config, history, workers } = status;
   const known = TIERS[store.tier] ?? [store.tier];
   const [tier, style] = store.kind === "embedded" ? ["embedded"] : known;
   const p99 = history.p99_ms.findLast((ms) => ms !== null);
@@ -96,10 +96,20 @@ function factsLine(status: StatusAnswer): Line {
   return [
     ...fact("store", tier ?? "", style),
     ...fact("pods", `${status.live_pods}${listed}`, listing?.up === false ? "warn" : undefined),
+    ...(workers === undefined ? [] : fact("workers", ...workersFact(workers))),
     ...fact("keys", countText(status.tracked_keys)),
     ...fact("p99", p99 === undefined || p99 === null ? NONE : `${countText(p99)} ms`),
     ...fact("config", `${config.hash.slice(0, 8)}, ${loaded}`, failed ? "bad" : undefined),
   ];
+}
+
+function workersFact(
+  workers: NonNullable<StatusAnswer["workers"]>,
+): readonly [string, Style | undefined] {
+  const { configured, up, restarts } = workers;
+  const replaced = restarts === 0 ? "" : `, ${countText(restarts)} replaced`;
+  if (up < configured) return [`${up} of ${configured} up${replaced}`, "bad"];
+  return [`${up}${replaced}`, restarts === 0 ? undefined : "warn"];
 }
 
 function noticeLines(status: StatusAnswer, trouble: string | undefined): Line[] {

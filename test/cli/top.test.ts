@@ -72,6 +72,18 @@ describe("aliquot top without a terminal", () => {
     expect(stdout).toMatch(/\n[\w-]{22} {2}api +1[.\d]* +nothing denied\n$/);
   });
 
+  it.each([
+    [{ workers: 4, up: 4, restarts: 0 }, "workers 4   keys"],
+    [{ workers: 4, up: 4, restarts: 1 }, "workers 4, 1 replaced   keys"],
+    [{ workers: 4, up: 3, restarts: 2 }, "workers 3 of 4 up, 2 replaced   keys"],
+  ])("tells how many workers there are, and whether some were replaced", async (workers, told) => {
+    const many = new OpsDoor();
+    many.workers = workers;
+    await many.open();
+    const { stdout } = await aliquot(["top", "--ops", `127.0.0.1:${many.port}`], UTF8);
+    expect(stdout).toContain(`pods 4 (5 listed)   ${told}`);
+  });
+
   it("draws with ASCII where the locale knows no more", async () => {
     door.count("denied");
     door.passSecond();

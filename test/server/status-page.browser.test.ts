@@ -19,6 +19,7 @@ import {
 } from "../support/browser.ts";
 import { type Sidecar, startSidecar, stopSidecars } from "../support/sidecar.ts";
 import { until } from "../support/until.ts";
+import { OpsDoor } from "./ops-door.ts";
 
 /** What runs as soon as anything takes it for markup, and what misleads whoever reads it. */
 const HOSTILE = [
@@ -160,6 +161,21 @@ describe.skipIf(lacksBrowser("status page"))("the status page in a browser", () 
     await shows(page, "#busiest code", keyDigest("login", MIRRORED));
     expect(await page.locator("#notices").textContent()).toBe("");
     expect(await page.locator("body").textContent()).not.toContain("gnp.exe");
+    expect(troubles).toEqual([]);
+    await page.close();
+  });
+
+  test("workers are told of where other processes decide, and that some were replaced", async () => {
+    const door = new OpsDoor();
+    door.workers = { workers: 4, up: 3, restarts: 2 };
+    await door.open();
+    const home = `http://127.0.0.1:${door.port}/`;
+    const { page, troubles } = await openPage(browser, SCREENS[0] as Screen, home, (url) => {
+      return url.startsWith(home) || url.startsWith("data:");
+    });
+    await shows(page, "#tiles .bad .main", "3 of 4");
+    await shows(page, "#tiles .bad .more", "2 replaced");
+    await expectItFits(page);
     expect(troubles).toEqual([]);
     await page.close();
   });

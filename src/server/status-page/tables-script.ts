@@ -40,6 +40,13 @@ const showTiles = (status, times) => {
   const [main, more, className] = STORE_WORDS[status.store.tier];
   if (isAlone) tile("Store", "embedded", "this pod is the whole fleet");
   else tile("Store", main, more, className);
+  const { workers } = status;
+  if (workers !== undefined) {
+    const { configured, up, restarts } = workers;
+    tile("Workers", number(up) + (up < configured ? " of " + number(configured) : ""),
+      restarts === 0 ? "none was replaced" : number(restarts) + " replaced",
+      up < configured ? "bad" : restarts > 0 ? "warn" : "");
+  }
   tile("Tracked keys", number(status.tracked_keys), number(status.evicted_keys) + " evicted");
   const { config } = status;
   const { outcome, at } = config.last_reload;
