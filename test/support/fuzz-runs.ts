@@ -1,6 +1,6 @@
 /**
  * How often a fuzz property runs: as often as it says, which suits every commit, or more often if
- * `FUZZ_RUNS` says so: `FUZZ_RUNS=20000 npx vitest run fuzz.property forward.property`.
+ * `FUZZ_RUNS` says so: `FUZZ_RUNS=100000 npx vitest run fuzz forward.property codec.property`.
  */
 
 const RUNS_MAX = 10_000_000;
