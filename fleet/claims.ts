@@ -18,14 +18,14 @@ export interface Claim {
 const JOIN_PART = 0.1;
 const LOSS_PART = 0.12;
 const FAILOVER_SECONDS = 0.25;
-/** A lease ends within this. */
-const LEASE_LIFE_US: DurationUs = 1_500_000;
+/** A pod asks for a lease after what it used in about this time. */
+const LEASE_SPAN_US: DurationUs = 500_000;
 /** Below this the scheduler and the resolution of its measurement are what is seen. */
 const DELAY_MIN_US: DurationUs = 10 * US_PER_MS;
 
 export function claimsOf(options: RunOptions, result: RunResult): readonly Claim[] {
   const claims = [errorsClaim(result), waitsClaim(options, result), excessClaim(options, result)];
-  if (result.count !== undefined) claims.push(countsClaim(result), pathsClaim(result));
+  if (result.count !== undefined) claims.push(countsClaim(options, result), pathsClaim(result));
   return claims;
 }
 
@@ -50,7 +50,7 @@ function errorsClaim({ journal, dangers, failures }: RunResult): Claim {
  */
 function waitsClaim(options: RunOptions, { decisionTimes, loopDelayMs }: RunResult): Claim {
   const timeoutUs = parseDuration(options.decisionTimeout) ?? 0;
-  const allowedUs = timeoutUs + Math.max(DELAY_MIN_US, 2 * loopDelayMs * US_PER_MS);
+  const allowedUs = longestWaitUs(options, loopDelayMs);
   const bounds = [...decisionTimes.keys()].sort((a, b) => a - b);
   let [all, late, held] = [0, 0, 0];
   let longerThanMs = 0;
@@ -65,6 +65,12 @@ function waitsClaim(options: RunOptions, { decisionTimes, loopDelayMs }: RunResu
     `${late} of ${all} took longer than ${options.decisionTimeout} inside the pods, ${held} of ` +
     `them longer than delays of the event loop explain (${loopDelayMs.toFixed(0)} ms)`;
   return { name: "waits", holds: held === 0, says };
+}
+
+function longestWaitUs({ decisionTimeout }: RunOptions, loopDelayMs: number): DurationUs {
+  return (
+    (parseDuration(decisionTimeout) ?? 0) + Math.max(DELAY_MIN_US, 2 * loopDelayMs * US_PER_MS)
+  );
 }
 
 /** What may come on top of the bound of the mode, in tokens. */
@@ -95,11 +101,10 @@ function excessClaim(options: RunOptions, result: RunResult): Claim {
 /**
  * What the pods admitted is what the store applied, token by token.
  *
- * A strict limit takes its tokens before they are used, and each call for them is made once: what
- * it brought to a check that could not wait, or to a lease that ended unused, is lost. So there the
- * store has applied no less, and more only by what such checks and leases can have been.
+ * A strict limit takes its tokens before they are used, and gives back what nobody used. What is
+ * lost is what a stopped server had decided and not yet answered, and what a killed pod held.
  */
-function countsClaim(result: RunResult): Claim {
+function countsClaim(options: RunOptions, result: RunResult): Claim {
   const { count, dangers, journal, standing } = result;
   const { admitted = 0, stored = Number.NaN, denied = 0, settled = false } = count ?? {};
   const denials = denied === 0 ? "" : ` (${denied} denied)`;
@@ -110,7 +115,7 @@ function countsClaim(result: RunResult): Claim {
   }
   const missing = admitted - stored;
   if (missing < 0 && standing.mode !== "hybrid") {
-    const most = denied + (standing.mode === "leased" ? leasedAtRisk(result) : 0);
+    const most = unansweredTokens(options, result) + unusedByKilled(result);
     const unused = `; ${-missing} were never used, at most ${most} may be`;
     return { name: "counts", holds: settled && -missing <= most, says: says + unused };
   }
@@ -120,14 +125,32 @@ function countsClaim(result: RunResult): Claim {
   return { name: "counts", holds: settled && missing > 0 && missing <= atRisk, says: says + lost };
 }
 
-/** Tokens that may have stood in leases when the store went away: what was used before it did. */
-function leasedAtRisk({ journal, outagesUs }: RunResult): number {
+/**
+ * Tokens of calls that a server had decided when it was stopped, and whose answers it could not
+ * write any more: in exact mode those of the checks that waited for them, and were denied when
+ * their time was up. In leased mode a call also fetches ahead, no more than was lately used.
+ */
+function unansweredTokens(options: RunOptions, result: RunResult): number {
+  const { journal, outagesUs, loopDelayMs, standing } = result;
+  const waitUs = longestWaitUs(options, loopDelayMs);
   let tokens = 0;
   for (const { limit, outcome, answeredUs } of journal) {
-    if (limit !== LIMIT.counted || outcome !== OUTCOME.admitted) continue;
-    const isAtRisk = outagesUs.some((us) => us - LEASE_LIFE_US <= answeredUs && answeredUs <= us);
+    if (limit !== LIMIT.counted) continue;
+    const isAtRisk = outagesUs.some((us) => {
+      if (outcome === OUTCOME.denied) return us <= answeredUs && answeredUs <= us + waitUs;
+      const isLeased = standing.mode === "leased" && outcome === OUTCOME.admitted;
+      return isLeased && us - LEASE_SPAN_US <= answeredUs && answeredUs <= us;
+    });
     if (isAtRisk) tokens += 1;
   }
+  return tokens;
+}
+
+/** A killed pod gives nothing back: of each lease or call it used, or denied, some. */
+function unusedByKilled({ dangers, journal }: RunResult): number {
+  const killed = new Set(dangers.flatMap((danger) => (danger.kind === "kill" ? danger.pods : [])));
+  let tokens = 0;
+  for (const { limit, pod } of journal) if (limit === LIMIT.counted && killed.has(pod)) tokens += 1;
   return tokens;
 }
 
