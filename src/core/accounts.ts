@@ -15,6 +15,7 @@ import type { FleetSize } from "./fleet-size.ts";
 import type { HeldCheck, HeldChecks } from "./held-checks.ts";
 import { coldTokens, type HybridBuckets } from "./hybrid.ts";
 import { limitForKey } from "./limit.ts";
+import { Peeks } from "./peeks.ts";
 import type { RowSchedule } from "./row-schedule.ts";
 import { type Footing, isStoreDecided, type Seat } from "./seat.ts";
 import type { StoreCalls } from "./store-calls.ts";
@@ -43,10 +44,12 @@ export interface AccountParts {
 export class Accounts {
   readonly #parts: AccountParts;
   readonly #eviction: Eviction;
+  readonly #peeks: Peeks;
 
   constructor(parts: AccountParts) {
     this.#parts = parts;
     this.#eviction = new Eviction(parts);
+    this.#peeks = new Peeks(parts);
   }
 
   /** Finds the account of a check and brings it to `now`. */
@@ -55,6 +58,7 @@ export class Accounts {
     seat.book = book;
     seat.limit = limitForKey(book.limit, check.key);
     seat.passed = false;
+    seat.wasAsked = false;
     seat.trouble = "none";
     seat.isCharged = false;
     seat.grant = undefined;
@@ -64,7 +68,8 @@ export class Accounts {
     const { table, sole, hybrid } = this.#parts;
     if (seat.slot < 0) {
       seat.footing = this.#footing(seat, now);
-      const needsRow = check.cost > 0 && check.cost <= seat.limit.burst;
+      const isPeek = check.cost === 0;
+      const needsRow = isPeek ? this.#peeks.needsRow(seat) : check.cost <= seat.limit.burst;
       if (needsRow && seat.footing !== "closed") this.#open(seat, now);
       if (seat.slot >= 0) this.#touch(seat, now);
       return;
@@ -86,7 +91,8 @@ export class Accounts {
     const { cost } = seat.check;
     const { limit, slot } = seat;
     if (cost > limit.burst) return false;
-    if (slot < 0) return this.#coversUnknown(seat);
+    if (slot < 0) return this.#peeks.passesUnknown(seat);
+    if (cost === 0 && this.#peeks.asksFirst(seat, now)) return false;
     const { table, hybrid, fallback } = this.#parts;
     const asked = Math.max(1, cost);
     switch (seat.footing) {
@@ -95,8 +101,9 @@ export class Accounts {
         if (cost > 0) spendExact(table, slot, limit, cost);
         return true;
       case "hybrid":
-        if (!hybrid.covers(seat.at, asked)) return false;
-        if (cost > 0) seat.fromStock = hybrid.take(seat.at, cost);
+        if (cost === 0) return this.#peeks.passesHybrid(seat, now);
+        if (!hybrid.covers(seat.at, cost)) return false;
+        seat.fromStock = hybrid.take(seat.at, cost);
         return true;
       case "leased":
       case "exact":
@@ -128,11 +135,11 @@ export class Accounts {
   /** Whether the store should be asked before this check is refused. */
   isWorthAsking(seat: Seat, now: InstantUs): boolean {
     if (this.#parts.link.isLeaving || seat.slot < 0) return false;
-    if (seat.check.cost > seat.limit.burst || seat.check.cost === 0) return false;
+    if (seat.check.cost === 0) return this.#peeks.asksFirst(seat, now);
+    if (seat.check.cost > seat.limit.burst) return false;
     if (isStoreDecided(seat)) return this.#parts.storeDecided.isWorthAsking(seat, now);
     // A shadow limit is not worth the wait: its denial is not enforced.
-    if (seat.footing !== "hybrid" || seat.limit.shadow) return false;
-    if (seat.tier !== 0) return false;
+    if (seat.footing !== "hybrid" || seat.limit.shadow || seat.tier !== 0) return false;
     return this.#parts.hybrid.isWorthAsking(seat.at, seat.limit, seat.check.cost, now);
   }
 
@@ -289,10 +296,5 @@ export class Accounts {
     const draw = isSmall ? fixedDraw(podId, seat.check.key) : 0;
     calls.returnLeases(slot);
     fallback.begin(slot, pods, Math.min(part + draw, Math.max(1, part)), now);
-  }
-
-  #coversUnknown(seat: Seat): boolean {
-    if (seat.footing === "closed" || seat.footing === "full") return false;
-    return seat.footing !== "fallback" || this.#parts.verdicts.unknownTokens(seat) >= 1;
   }
 }

@@ -70,7 +70,8 @@ export class CallCutter {
     const telling = this.#lane(slot);
     if (isCurrent && !wantsMore && telling.isInDoubt) return undefined;
     const wish = {
-      waiting: waiting.map(({ cost }) => cost),
+      // A peek waits for the reply and for no tokens.
+      waiting: waiting.map(({ cost }) => cost).filter((cost) => cost > 0),
       isReport: !wantsMore,
       decisionTimeoutUs,
       ...telling,

@@ -110,7 +110,7 @@ export class CallReplies {
         const isAdmitted = i < admitted;
         if (waiting.held.isDone) {
           // Too late for its check; the tokens are spent in the store and may serve the next ones.
-          if (isAdmitted) account.addCredit(waiting.cost, taken, call.sentAt);
+          if (isAdmitted && waiting.cost > 0) account.addCredit(waiting.cost, taken, call.sentAt);
           continue;
         }
         if (isAdmitted && isCurrent) {

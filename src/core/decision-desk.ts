@@ -80,7 +80,18 @@ export class DecisionDesk {
       if (isPassed) this.#undo(now, checks.length);
       return this.#hold(now, checks);
     }
+    if (!isPassed) this.#answerPeeks(now, checks.length);
     return this.#conclude(now, checks.length, isPassed, undefined, false);
+  }
+
+  /** Another limit denies for certain: peeks that would have asked say what the pod knows. */
+  #answerPeeks(now: InstantUs, count: number): void {
+    for (let i = 0; i < count; i += 1) {
+      const seat = this.#seats[i] as Seat;
+      if (seat.passed || seat.check.cost > 0) continue;
+      seat.wasAsked = true;
+      seat.passed = this.#parts.accounts.take(seat, now);
+    }
   }
 
   /**
@@ -130,6 +141,7 @@ export class DecisionDesk {
 
   /** Brings back what the store said about this seat while the check was held. */
   #recall(seat: Seat, held: HeldCheck): void {
+    seat.wasAsked = held.asked.has(seat.slot);
     seat.grant = held.grants.get(seat.slot);
     if (held.waitsFor.has(seat.slot)) seat.trouble = "timeout";
   }

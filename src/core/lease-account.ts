@@ -10,7 +10,7 @@
  * told by slot. Instants are this pod's monotonic time unless they are said to be the store's.
  */
 
-import { grownLevel, type KnownLevel, laterWord } from "./known-level.ts";
+import type { KnownLevel } from "./known-level.ts";
 import { LeasePurse } from "./lease-purse.ts";
 import type { Limit } from "./limit.ts";
 import { LEASE, LEASE_REPLY, LEASE_US } from "./store-call.ts";
@@ -128,15 +128,9 @@ export class LeaseAccount {
     return this.isOpen(now) && this.#openWasBlocked ? RENEW_GAP_US : 0;
   }
 
-  /**
-   * The level of the key as this pod believes it, what it holds included.
-   *
-   * @param told - What the answer to the last report said.
-   */
-  estimate(limit: Limit, now: InstantUs, told: KnownLevel | undefined): number {
-    const blocked = this.#block && { level: this.#block.level, at: this.#block.sentAt };
-    const known = laterWord(blocked ?? this.#known, told);
-    return grownLevel(known, limit, now) + this.purse.have(now);
+  /** What the last reply said of the level. */
+  get known(): KnownLevel | undefined {
+    return this.#block ? { level: this.#block.level, at: this.#block.sentAt } : this.#known;
   }
 
   /** Something to tell: tokens to give back, or enough spent to matter to the level. */

@@ -114,7 +114,7 @@ export function chooseMode(limit: Limit, terms: ModeTerms): ModeChoice {
   const shortest = shortestCheapUs(limit, band);
   if (shortest <= longest) {
     const fits = Math.max(shortest, Math.min(limit.intervalUs, longest));
-    const bound = Math.ceil(hybridBound(limit, band, fits, NOMINAL_RTT_US));
+    const bound = Math.ceil(10 * hybridBound(limit, band, fits, NOMINAL_RTT_US)) / 10;
     const told = `bound of ${bound} ${bound === 1 ? "token" : "tokens"} with up to ${band} pods`;
     const reason = `${told} is within tolerance ${limit.tolerance} of the burst`;
     return { mode: "hybrid", intervalUs: fits, reason };

@@ -34,7 +34,7 @@ export class Seat {
   /** The limit in force for the key. */
   limit!: Limit;
   book!: Book;
-  /** -1 when the key has no row (a peek makes none). */
+  /** -1 when the key has no row. */
   slot = -1;
   /** Where the cells of its row begin. */
   at = -1;
@@ -42,6 +42,8 @@ export class Seat {
   tier: Tier = 0;
   footing: Footing = "sole";
   passed = false;
+  /** The store was asked for this check; what is known now must do. */
+  wasAsked = false;
   trouble: Trouble = "none";
   /** Passed without tokens, by the policy `open`: to be charged. */
   isCharged = false;

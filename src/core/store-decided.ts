@@ -13,10 +13,11 @@ import {
   REPLIED_AT,
   UNREPORTED,
 } from "./hybrid-row.ts";
+import { grownLevel, type KnownLevel, laterWord } from "./known-level.ts";
 import type { RowSchedule } from "./row-schedule.ts";
 import type { Seat } from "./seat.ts";
 import type { StoreCalls } from "./store-calls.ts";
-import { type DurationUs, type InstantUs, type Tokens, US_PER_MS } from "./units.ts";
+import { type DurationUs, type InstantUs, type Tokens, US_PER_MS, US_PER_SECOND } from "./units.ts";
 
 /** What to answer as a wait when the store did not answer. */
 const RETRY_TIMEOUT_US: DurationUs = 50 * US_PER_MS;
@@ -40,8 +41,8 @@ export class StoreDecided {
     const { slot, check, limit } = seat;
     const { calls } = this.#parts;
     seat.creditSpend = undefined;
-    if (seat.grant !== undefined) return true;
     if (check.cost === 0) return this.estimate(seat, now) >= 1 && this.#wait(seat, 1, now) === 0;
+    if (seat.grant !== undefined) return true;
     if (seat.footing === "leased") {
       const lease = calls.accounts.lease(slot, now);
       if (!calls.accounts.isWaitedFor(slot) && lease.purse.have(now) >= check.cost) {
@@ -74,6 +75,13 @@ export class StoreDecided {
     return this.#wait(seat, seat.check.cost, now) === 0;
   }
 
+  /** A peek: nothing was heard of the key for an interval, and asking could tell. */
+  isUnheard(seat: Seat, now: InstantUs): boolean {
+    if (this.#wait(seat, 1, now) > 0 || this.#trouble(seat) !== "none") return false;
+    const heardAt = this.#known(seat, now)?.at ?? Number.NEGATIVE_INFINITY;
+    return now - heardAt > seat.limit.intervalUs;
+  }
+
   /** The check waits for a call of its row. */
   hold(held: HeldCheck, seat: Seat, cost: Tokens, now: InstantUs): void {
     this.#noteDemand(seat, now);
@@ -103,6 +111,7 @@ export class StoreDecided {
   /** Gives back what a reply granted for a check that another limit denied. */
   refuse(slot: number, grant: Grant, now: InstantUs): void {
     const { calls } = this.#parts;
+    if (grant.kind === "take" && grant.cost === 0) return;
     if (grant.kind === "lease") {
       calls.accounts.lease(slot, now).purse.unspend(grant.spend);
       return;
@@ -137,21 +146,33 @@ export class StoreDecided {
   }
 
   /** Tokens of the key as this pod believes them, its own included. */
-  estimate({ slot, limit, footing }: Seat, now: InstantUs): number {
-    const { accounts } = this.#parts.calls;
+  estimate(seat: Seat, now: InstantUs): number {
+    const { slot, limit, footing } = seat;
     const { cells } = this.#parts.table;
     const at = this.#parts.table.at(slot);
     const owed = (cells[at + UNREPORTED] as number) + (cells[at + IN_FLIGHT_TOKENS] as number);
-    const [level, heardAt] = [cells[at + LEVEL] as number, cells[at + HEARD_AT] as number];
-    const told = cells[at + REPLIED_AT] === 0 ? undefined : { level, at: heardAt };
+    const { accounts } = this.#parts.calls;
+    const own = footing === "leased" ? accounts.lease(slot, now).purse.have(now) : 0;
+    return grownLevel(this.#known(seat, now), limit, now) + own - owed;
+  }
+
+  /** The last word of the store on the level of the key, by a call or in answer to a report. */
+  #known({ slot, footing }: Seat, now: InstantUs): KnownLevel | undefined {
+    const { accounts } = this.#parts.calls;
+    const { cells } = this.#parts.table;
+    const at = this.#parts.table.at(slot);
     const account = footing === "leased" ? accounts.lease(slot, now) : accounts.take(slot);
-    return account.estimate(limit, now, told) - owed;
+    if (cells[at + REPLIED_AT] === 0) return account.known;
+    const told = { level: cells[at + LEVEL] as number, at: cells[at + HEARD_AT] as number };
+    return laterWord(account.known, told);
   }
 
   retryAfter(seat: Seat, now: InstantUs): DurationUs {
     if (seat.trouble !== "none") return RETRY_TIMEOUT_US;
     const cost = Math.max(1, seat.check.cost);
-    return Math.max(US_PER_MS, this.#wait(seat, cost, now));
+    const lacks = Math.max(0, cost - this.estimate(seat, now));
+    const toFit = Math.ceil((lacks / seat.limit.rate) * US_PER_SECOND);
+    return Math.max(US_PER_MS, toFit, this.#wait(seat, cost, now));
   }
 
   /** How long a cost is denied without a call. */

@@ -8,7 +8,7 @@
  * the store can tell what the bucket would have lost meanwhile. It is given back once: a call that
  * fails may have been applied, and a second one would mint.
  */
-import { grownLevel, type KnownLevel, laterWord } from "./known-level.ts";
+import type { KnownLevel } from "./known-level.ts";
 import type { Limit } from "./limit.ts";
 import { TAKE_REPLY } from "./store-call.ts";
 import { type DurationUs, type InstantUs, type Tokens, US_PER_MS, US_PER_SECOND } from "./units.ts";
@@ -146,9 +146,9 @@ export class TakeAccount {
     return cost >= this.#denial.cost && now < until ? until - now : 0;
   }
 
-  /** @param told - What the answer to the last report said. */
-  estimate(limit: Limit, now: InstantUs, told: KnownLevel | undefined): number {
-    return grownLevel(laterWord(this.#known, told), limit, now);
+  /** What the last reply said of the level. */
+  get known(): KnownLevel | undefined {
+    return this.#known;
   }
 
   /**

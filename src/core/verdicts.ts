@@ -41,6 +41,11 @@ export interface VerdictParts {
   readonly storeDecided: StoreDecided;
 }
 
+/** The time after which a bucket of this level is full; debt has to be paid first. */
+function fullAfter(limit: Limit, level: number): DurationUs {
+  return Math.max(0, Math.ceil(((limit.burst - level) / limit.rate) * US_PER_SECOND));
+}
+
 export class Verdicts {
   readonly #parts: VerdictParts;
 
@@ -64,14 +69,15 @@ export class Verdicts {
     const isByStore = byStore && (seat.grant !== undefined || footing === "hybrid" || !passed);
     const reason = passed ? undefined : this.#reason(seat);
     const shape = footing === "fallback" || footing === "open" ? this.#fallbackShape(seat) : limit;
-    const left = slot < 0 ? this.unknownTokens(seat) : this.#left(seat, shape, now);
+    const level = slot < 0 ? this.unknownTokens(seat) : this.#level(seat, shape, now);
+    const left = Math.max(0, level);
     const cost = Math.max(1, seat.check.cost);
     out.limit = limit;
     out.allowed = passed || limit.shadow;
     out.wouldDeny = !passed && limit.shadow;
     out.reason = reason;
     out.remaining = Math.floor(passed ? left : Math.min(left, cost - 1));
-    out.resetAfterUs = this.#resetAfter(seat, shape, left, now);
+    out.resetAfterUs = this.#resetAfter(seat, shape, level, now);
     out.retryAfterUs = passed ? 0 : this.#retryAfter(seat, reason, shape, now);
     out.source = !isLocal ? "fallback" : isByStore ? "store" : "local";
     out.degraded = !isLocal;
@@ -84,12 +90,13 @@ export class Verdicts {
     const cost = Math.max(1, seat.check.cost);
     const estimate = hybrid.estimate(at, limit, now);
     const own = passed ? Math.floor(hybrid.spendable(at)) : 0;
-    const left = Math.min(limit.burst, Math.max(0, estimate, own));
+    const level = Math.min(limit.burst, own > 0 ? Math.max(estimate, own) : estimate);
+    const left = Math.max(0, level);
     out.limit = limit;
     out.allowed = passed || limit.shadow;
     out.wouldDeny = !passed && limit.shadow;
     out.remaining = Math.floor(passed ? left : Math.min(left, cost - 1));
-    out.resetAfterUs = Math.max(0, Math.ceil(((limit.burst - left) / limit.rate) * US_PER_SECOND));
+    out.resetAfterUs = fullAfter(limit, level);
     out.source = byStore ? "store" : "local";
     out.degraded = false;
     out.reason = passed ? undefined : this.#reason(seat);
@@ -108,17 +115,17 @@ export class Verdicts {
     return fallbackStart(limit, pods, fixedDraw(this.#parts.podId, seat.check.key));
   }
 
-  #left(seat: Seat, shape: BucketShape, now: InstantUs): number {
+  /** Tokens of the key; below 0 in debt. */
+  #level(seat: Seat, shape: BucketShape, now: InstantUs): number {
     const { table } = this.#parts;
     if (seat.footing === "closed" || seat.footing === "full") return 0;
     if (isStoreDecided(seat)) {
-      const estimate = this.#parts.storeDecided.estimate(seat, now);
-      return Math.max(0, Math.min(seat.limit.burst, estimate));
+      return Math.min(seat.limit.burst, this.#parts.storeDecided.estimate(seat, now));
     }
     return remainingExact(table, seat.slot, shape);
   }
 
-  #resetAfter(seat: Seat, shape: BucketShape, left: number, now: InstantUs): DurationUs {
+  #resetAfter(seat: Seat, shape: BucketShape, level: number, now: InstantUs): DurationUs {
     const { footing, slot, limit } = seat;
     if (slot >= 0 && (footing === "sole" || footing === "fallback" || footing === "open")) {
       const { table } = this.#parts;
@@ -127,7 +134,7 @@ export class Verdicts {
       const fullAt = (ticks + Math.ceil(deficit / shape.refill)) * shape.tickUs;
       return Math.max(0, fullAt - now);
     }
-    return Math.max(0, Math.ceil(((limit.burst - left) / limit.rate) * US_PER_SECOND));
+    return fullAfter(limit, level);
   }
 
   #retryAfter(

@@ -8,7 +8,7 @@ import type { Batch } from "../../src/core/exchange.ts";
 import { defineLimit, type Limit, type LimitSpec } from "../../src/core/limit.ts";
 import { PodLimiter } from "../../src/core/pod-limiter.ts";
 import type { StoreCall } from "../../src/core/store-call.ts";
-import type { InstantUs } from "../../src/core/units.ts";
+import type { DurationUs, InstantUs } from "../../src/core/units.ts";
 import { EmbeddedStore } from "../../src/store/embedded/embedded-store.ts";
 
 export const SECOND = 1_000_000;
@@ -65,7 +65,11 @@ export class VirtualFleet {
   readonly pods: VirtualPod[] = [];
   /** Instants and costs of everything admitted. */
   readonly admissions: { at: InstantUs; cost: number; pod: number }[] = [];
-  storeState: "up" | "refusing" | "hanging" = "up";
+  /** While `stopped`, calls lie in its buffers. */
+  storeState: "up" | "refusing" | "hanging" | "stopped" = "up";
+  /** Of each message of a call, one way. */
+  callDelayUs: () => DurationUs;
+  readonly #stopped: (() => void)[] = [];
   calls = 0;
   now: InstantUs = 0;
   /** Wall clock of the store; steps when moved. */
@@ -84,6 +88,7 @@ export class VirtualFleet {
       ...options,
     };
     this.store = new EmbeddedStore({ lanes: this.#options.lanes });
+    this.callDelayUs = () => this.#options.delayUs;
     for (let i = 0; i < options.pods; i += 1) this.join();
     this.runUntil(50 * MS);
   }
@@ -165,6 +170,16 @@ export class VirtualFleet {
     this.#pump(pod);
   }
 
+  /** Asks once, and lets time pass until the answer is there. @throws Without one in a second. */
+  ask(pod: VirtualPod, check: Check): Decision {
+    const answers: Decision[] = [];
+    this.check(pod, [check], (decisions) => answers.push(...decisions));
+    for (let i = 0; answers.length === 0 && i < 1000; i += 1) this.runUntil(this.now + MS);
+    const [decision] = answers;
+    if (decision === undefined) throw new Error("no answer within a second");
+    return decision;
+  }
+
   /** Offers checks of cost 1 evenly spaced to a pod until `end`. */
   offer(pod: VirtualPod, perSecond: number, end: InstantUs, key = "k", limit?: Limit): void {
     const check = { limit: limit ?? (this.#options.limits[0] as Limit), key, cost: 1 };
@@ -213,7 +228,7 @@ export class VirtualFleet {
         this.at(this.now + delayUs, () => pod.engine.membershipFailed(this.now));
         return;
       }
-      if (this.storeState === "hanging") {
+      if (this.storeState === "hanging" || this.storeState === "stopped") {
         this.at(this.now + 50 * MS, () => pod.engine.membershipFailed(this.now));
         return;
       }
@@ -252,7 +267,7 @@ export class VirtualFleet {
     const { delayUs } = this.#options;
     this.calls += 1;
     this.at(this.now + delayUs, () => {
-      if (this.storeState === "hanging") return;
+      if (this.storeState === "hanging" || this.storeState === "stopped") return;
       if (this.storeState === "refusing") {
         this.at(this.now + delayUs, () => {
           pod.engine.failed(this.now, batch.lane, batch.seq, "unreachable");
@@ -270,24 +285,36 @@ export class VirtualFleet {
   }
 
   #call(pod: VirtualPod, call: StoreCall): void {
-    const { delayUs } = this.#options;
+    const sentAt = this.now;
     this.calls += 1;
-    this.at(this.now + delayUs, () => {
+    const arrive = (): void => {
       if (this.storeState === "hanging") return;
+      if (this.storeState === "stopped") {
+        this.#stopped.push(arrive);
+        return;
+      }
       if (this.storeState === "refusing") {
-        this.at(this.now + delayUs, () => {
+        this.at(this.now + this.callDelayUs(), () => {
           pod.engine.callFailed(this.now, call.id, "unreachable");
           this.#pump(pod);
         });
         return;
       }
       const reply = this.store.call(this.#storeNow(), call);
-      this.at(this.now + delayUs, () => {
+      if (this.now - sentAt >= SECOND) return; // its connection was given up
+      this.at(this.now + this.callDelayUs(), () => {
         if (!pod.isAlive) return;
         pod.engine.callReplied(this.now, call.id, reply);
         this.#pump(pod);
       });
-    });
+    };
+    this.at(this.now + this.callDelayUs(), arrive);
+  }
+
+  /** A stopped store goes on, with all that lies in its buffers. */
+  goOn(): void {
+    this.storeState = "up";
+    for (const arrive of this.#stopped.splice(0)) arrive();
   }
 
   #storeNow(): InstantUs {
