@@ -1,4 +1,4 @@
-/** Rows or checks, by number, to be looked at again at an instant, earliest first; a binary heap. */
+/** Rows or checks, by number, to be looked at again at an instant, earliest first: a heap. */
 import type { InstantUs } from "./units.ts";
 
 export class WakeHeap {
