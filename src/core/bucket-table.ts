@@ -55,7 +55,7 @@ const PINNED = IN_FLIGHT | HELD | CALLING;
 /** A row that is on some list, or not in the store's hands, is awake. */
 const BUSY = DIRTY | DUE | IN_FLIGHT | HELD | FALLBACK | DENIED | CALLING;
 const ROWS_START = 256;
-/** So many rows of keys in use stay awake, which is 32 MB; beyond it memory is worth more. */
+/** So many rows of keys in use stay awake, which is 34 MB; beyond it memory is worth more. */
 const AWAKE_MAX = 131_072;
 
 export class BucketTable {

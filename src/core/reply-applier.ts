@@ -48,8 +48,8 @@ export class ReplyApplier {
     const age = now - batch.firstSentAt;
     const wasIsolated = ((table.flags[slot] as number) & FALLBACK) !== 0;
     const isStale = wasIsolated && (batch.cutAt <= when.recoveredBefore || age >= STALE_US);
-    const isOtherMode = table.limitOf(slot).mode !== "hybrid";
-    const late = isOtherMode || isStale || age > LATE_INTERVALS * table.limitOf(slot).intervalUs;
+    const { mode, intervalUs } = table.limitOf(slot);
+    const late = mode !== "hybrid" || isStale || age > LATE_INTERVALS * intervalUs;
     table.flags[slot] = (table.flags[slot] as number) & ~IN_FLIGHT;
     if (wasIsolated) {
       // The time since was the fallback bucket's; flow begins anew with this reply.
