@@ -5,7 +5,7 @@
 import { type Book, type BucketTable, DEFICIT_TICKS, FALLBACK, USED_AT } from "./bucket-table.ts";
 import type { Check } from "./decision.ts";
 import { toTicks } from "./deficit-bucket.ts";
-import { Eviction } from "./eviction.ts";
+import type { Eviction } from "./eviction.ts";
 import { coversExact, spendExact, touchExact } from "./exact-row.ts";
 import { groupOfKey } from "./exchange.ts";
 import { fallbackRate } from "./fallback.ts";
@@ -36,6 +36,7 @@ export interface AccountParts {
   readonly health: StoreHealth;
   readonly link: StoreLink;
   readonly verdicts: Verdicts;
+  readonly eviction: Eviction;
   readonly held: HeldChecks;
   readonly calls: StoreCalls;
   readonly storeDecided: StoreDecided;
@@ -43,12 +44,10 @@ export interface AccountParts {
 
 export class Accounts {
   readonly #parts: AccountParts;
-  readonly #eviction: Eviction;
   readonly #peeks: Peeks;
 
   constructor(parts: AccountParts) {
     this.#parts = parts;
-    this.#eviction = new Eviction(parts);
     this.#peeks = new Peeks(parts);
   }
 
@@ -233,8 +232,8 @@ export class Accounts {
 
   /** Gives the key a row. */
   #open(seat: Seat, now: InstantUs): void {
-    const { table, hybrid, fallback, fleet, link, podId } = this.#parts;
-    if (table.isFull && !this.#eviction.makeRoom(now)) {
+    const { table, hybrid, fallback, fleet, link, eviction, podId } = this.#parts;
+    if (table.isFull && !eviction.makeRoom(now)) {
       seat.footing = "full";
       return;
     }
@@ -248,7 +247,7 @@ export class Accounts {
     }
     const group = groupOfKey(seat.check.key);
     table.lanes[slot] = link.laneOfGroup(group).index;
-    const isCrowded = this.#eviction.isCrowded(now);
+    const isCrowded = eviction.isCrowded(now);
     const pods = fleet.pods(limit.fallback.maxPods);
     const hasCold = fleet.joined && !isCrowded && seat.footing === "hybrid";
     hybrid.open(seat.at, limit, pods, hasCold ? Math.floor(coldTokens(limit) / pods) : 0, now);

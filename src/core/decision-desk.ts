@@ -6,6 +6,7 @@ import type { Accounts } from "./accounts.ts";
 import type { Books } from "./books.ts";
 import { type Check, type Decision, undecided } from "./decision.ts";
 import type { Effect, Held } from "./effect.ts";
+import type { Eviction } from "./eviction.ts";
 import type { HeldCheck, HeldChecks } from "./held-checks.ts";
 import { isLargeCost } from "./mode-choice.ts";
 import type { RowSchedule } from "./row-schedule.ts";
@@ -25,6 +26,7 @@ export interface DecisionDeskParts {
   readonly decisionTimeoutUs: DurationUs;
   readonly books: Books;
   readonly accounts: Accounts;
+  readonly eviction: Eviction;
   readonly verdicts: Verdicts;
   readonly held: HeldChecks;
   readonly schedule: RowSchedule;
@@ -118,10 +120,12 @@ export class DecisionDesk {
   /** Takes from all accounts or from none. */
   #attempt(now: InstantUs, checks: readonly Check[], held: HeldCheck | undefined): boolean {
     let isPassed = true;
+    this.#parts.eviction.keepNone();
     for (let i = 0; i < checks.length; i += 1) {
       const seat = this.#seats[i] as Seat;
       const check = checks[i] as Check;
       this.#parts.accounts.sit(seat, this.#parts.books.of(check.limit), check, now);
+      if (checks.length > 1) this.#parts.eviction.keep(seat.slot);
       if (held !== undefined) this.#recall(seat, held);
       seat.passed = this.#parts.accounts.take(seat, now);
       if (!seat.passed && !seat.limit.shadow) isPassed = false;

@@ -16,9 +16,20 @@ export class Eviction {
   readonly #parts: EvictionParts;
   /** When a key that was in use had to make room for another. */
   #crowdedAt: InstantUs = Number.NEGATIVE_INFINITY;
+  /** Rows of the check that is being decided; none of them makes room for another of it. */
+  readonly #kept: number[] = [];
 
   constructor(parts: EvictionParts) {
     this.#parts = parts;
+  }
+
+  /** A new check begins. */
+  keepNone(): void {
+    this.#kept.length = 0;
+  }
+
+  keep(slot: number): void {
+    this.#kept.push(slot);
   }
 
   /** Keys in use are being evicted: a new one may be one of those, and starts with nothing. */
@@ -26,10 +37,10 @@ export class Eviction {
     return now - this.#crowdedAt < IDLE_US;
   }
 
-  /** @returns False when every row is pinned. */
+  /** @returns False when every row is pinned, or the check's own. */
   makeRoom(now: InstantUs): boolean {
     const { table, link, sole, calls } = this.#parts;
-    const victim = table.victim();
+    const victim = table.victim(this.#kept);
     if (victim === undefined) return false;
     if (now - table.usedAt(victim) < IDLE_US) this.#crowdedAt = now;
     if (!sole) {

@@ -18,6 +18,7 @@ import { type Book, BucketTable, EXACT_ROW } from "./bucket-table.ts";
 import type { Check, Decision } from "./decision.ts";
 import { DecisionDesk } from "./decision-desk.ts";
 import type { Effect, ExchangeTrouble, Held, MembershipView } from "./effect.ts";
+import { Eviction } from "./eviction.ts";
 import { type BatchReply, REPLY_FIELDS } from "./exchange.ts";
 import { FallbackBuckets } from "./fallback-buckets.ts";
 import { FleetSize } from "./fleet-size.ts";
@@ -104,9 +105,11 @@ export class PodLimiter {
     this.#link = link;
     this.#calls = calls;
     const verdicts = new Verdicts({ ...parts, podId, fleet });
-    const accounts = new Accounts({ ...parts, sole, podId, fleet, link, verdicts });
+    const eviction = new Eviction({ ...parts, sole, link });
+    const deciding = { ...parts, sole, verdicts, eviction };
+    const accounts = new Accounts({ ...deciding, podId, fleet, link });
     const books = this.#books;
-    this.#desk = new DecisionDesk({ ...parts, ...timeouts, sole, books, accounts, verdicts });
+    this.#desk = new DecisionDesk({ ...deciding, ...timeouts, books, accounts });
     this.#housekeeping = new Housekeeping({ ...parts, sole, fleet }, now);
     // Until the fleet is counted, limits are kept as a fleet of the assumed size would keep them.
     const assumed = options.limits.map(({ fallback: { maxPods } }) => membersPerPod * maxPods);
