@@ -119,7 +119,10 @@ for i = 3, #KEYS do
   local flow_rate = share * rate * max(0, min(1, pace))
 
   -- Stock: whole tokens, only what the ledger has, and a cost that the pod could not cover first.
-  local target = share * part * max(0, available)
+  -- The fewer pods this one knows of, the more stays behind for one that it does not: a pod that
+  -- believes to be alone holds half.
+  local known = pods * pods
+  local target = share * part * max(0, available) * (known / (known + 1))
   if demand == 0 then target = min(min(target, cold / pods), held) end
   target = floor(target)
   local room = floor(available - s.O - s.Op)

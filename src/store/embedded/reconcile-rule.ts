@@ -127,7 +127,10 @@ function grant(
   const pace = 1 + min(0, available) / (terms.rate * (E1 * (interval + rtt)));
   const flowRate = share * terms.rate * max(0, min(1, pace));
 
-  let target = share * part * max(0, available);
+  // The fewer pods this one knows of, the more stays behind for one that it does not: a pod that
+  // believes to be alone holds half.
+  const known = batch.pods * batch.pods;
+  let target = share * part * max(0, available) * (known / (known + 1));
   if ((entry[ENTRY.demand] ?? 0) === 0) {
     target = min(min(target, (entry[ENTRY.cold] ?? 0) / batch.pods), held);
   }

@@ -1,0 +1,39 @@
+/** Pods that come while others hold stock of a slow limit: nobody is denied what is there. */
+import { describe, expect, it } from "vitest";
+import { limitOf, MS, SECOND, VirtualFleet } from "../support/virtual-fleet.ts";
+
+describe.each([100, 500])("a limit of 1000 an hour, interval %d ms", (intervalMs) => {
+  const limit = limitOf({
+    tokens: 1000,
+    spanUs: 3600 * SECOND,
+    burst: 1000,
+    mode: "hybrid",
+    intervalUs: intervalMs * MS,
+  });
+
+  it("denies nothing to a second pod that comes while 950 tokens are left", () => {
+    const fleet = new VirtualFleet({ limits: [limit], pods: 1 });
+    for (const pod of fleet.pods) fleet.offer(pod, 5, 30 * SECOND);
+    fleet.runUntil(10 * SECOND);
+    const second = fleet.join();
+    fleet.runUntil(fleet.now + 50 * MS);
+    fleet.offer(second, 15, fleet.now + 3 * SECOND);
+    fleet.runUntil(fleet.now + 4 * SECOND);
+    expect(second.admitted).toBe(45);
+    expect(second.denied).toBe(0);
+  });
+
+  it("denies nothing in the first second of three pods", () => {
+    const fleet = new VirtualFleet({ limits: [limit], pods: 3 });
+    for (const pod of fleet.pods) fleet.offer(pod, 13, fleet.now + SECOND);
+    fleet.runUntil(fleet.now + 2 * SECOND);
+    expect(fleet.pods.map(({ denied }) => denied)).toEqual([0, 0, 0]);
+  });
+
+  it("still gives a lone pod the whole burst", () => {
+    const fleet = new VirtualFleet({ limits: [limit], pods: 1 });
+    for (const pod of fleet.pods) fleet.offer(pod, 100, fleet.now + 12 * SECOND);
+    fleet.runUntil(fleet.now + 13 * SECOND);
+    expect(fleet.admittedBetween(0, fleet.now)).toBeGreaterThanOrEqual(1000);
+  });
+});
