@@ -14,10 +14,10 @@ ARGV[1]   9 doubles: time in us, or below 0 for the clock of this server; epoch 
           server process (lib/lane.lua); hold, the part of the refill held back, 0 to below 1;
           raw_heard and raw_ago, the same as heard_at and heard_ago by the server's own clock, for
           the last take or lease that was answered
-ARGV[2]   per entry 17 doubles: refill, period, tick us, burst, max debt, interval s, lost 0..1,
-          demand, need, unit, want, elapsed s (below 0 for a first call), own demand, replied at us,
-          cycle s, low, number of reports; then per report 3 doubles: lease slot, tokens spent,
-          tokens returned
+ARGV[2]   per entry 18 doubles: refill, period, tick us, burst, max debt, interval s, lost 0..1,
+          demand, full_at us or 0 (lib/key-state.lua), need, unit, want, elapsed s (below 0 for a
+          first call), own demand, replied at us, cycle s, low, number of reports; then per report 3
+          doubles: lease slot, tokens spent, tokens returned
 
 All doubles are little-endian and finite, tokens are whole, no key comes twice; the caller checks
 that.
@@ -25,7 +25,7 @@ that.
 Returns   4 doubles: corrected time us, epoch, the server's own time us, stale 0|1; then per entry
           7 doubles: granted, lease slot of the
           grant, level less the stock of hybrid pods, active pods, own demand, time to ask again us
-          or 0, damaged 0|1
+          or 0, fault 0|1|2 (lib/key-state.lua)
 Errors    none of its own, and none after the first write. A value that cannot be read is replaced.
 
 A lease slot is known by its number; it ends at number times slot length. Tokens in leases are out
@@ -40,7 +40,7 @@ was not spent comes back less what has refilled since the slot's end (give_back)
 -- @include lib/key-state.lua
 -- @include lib/store-call.lua
 
-local ENTRY_FORMAT = "<ddddddddddddddddd"
+local ENTRY_FORMAT = "<dddddddddddddddddd"
 local REPLY_FORMAT = "<ddddddd"
 local SLOTS = { "o0", "o1", "o2" }
 
@@ -55,14 +55,14 @@ local stale = is_stale(lane, raw_heard, raw_ago, tolerance)
 local out = { struct_pack("<dddd", now, lane.epoch, now - lane.offset, stale and 1 or 0) }
 local position = 1
 for i = 2, #KEYS do
-  local refill, period, tick, burst, max_debt, interval, lost, demand, need, unit, want, elapsed,
-    own, replied_at, cycle, low, reports
-  refill, period, tick, burst, max_debt, interval, lost, demand, need, unit, want, elapsed,
-    own, replied_at, cycle, low, reports, position =
+  local refill, period, tick, burst, max_debt, interval, lost, demand, full_at, need, unit, want,
+    elapsed, own, replied_at, cycle, low, reports
+  refill, period, tick, burst, max_debt, interval, lost, demand, full_at, need, unit, want,
+    elapsed, own, replied_at, cycle, low, reports, position =
     struct_unpack(ENTRY_FORMAT, ARGV[2], position)
   set_limit(refill, period, tick, burst, max_debt, interval, lost, hold)
   local s = state
-  local damaged = open_key(values[i], odd[i], now, lane)
+  local fault = open_key(values[i], odd[i], now, lane, full_at)
   advance_key(now)
   local slot_now = floor(s.t / limit.lease_slot)
 
@@ -112,9 +112,10 @@ for i = 2, #KEYS do
     local spread = max(ceil(1e6 * cycle / active), ticket_spread())
     retry_at = give_ticket(now, missing, spread)
   end
+  keep_told_room()
   save_key(KEYS[i])
   out[i] =
-    struct_pack(REPLY_FORMAT, granted, slot_now + 3, room / period, active, own, retry_at, damaged)
+    struct_pack(REPLY_FORMAT, granted, slot_now + 3, room / period, active, own, retry_at, fault)
 end
 save_lane(KEYS[1], lane)
 return table.concat(out)

@@ -14,16 +14,17 @@ ARGV[1]   9 doubles: time in us, or below 0 for the clock of this server; sequen
           0 for none; heard_ago, us since the call it answered was sent; tolerance of the clock, us;
           run, the number of the server process (lib/lane.lua); pods, at least 1; hold, the part of
           the refill held back, 0 to below 1
-ARGV[2]   19 doubles per entry: refill, period, tick us, burst, interval s, max debt, cold (over all
+ARGV[2]   20 doubles per entry: refill, period, tick us, burst, interval s, max debt, cold (over all
           pods), lost 0..1, consumed (may be negative), demand, elapsed s, registered, held,
-          own demand, replied at us, gap s, round trip s, want, flow; tokens where no unit is said
+          own demand, replied at us, gap s, round trip s, want, flow, full_at us or 0
+          (lib/key-state.lua); tokens where no unit is said
 
 All doubles are little-endian and finite; the caller checks that.
 
 Returns   4 doubles: corrected time us, epoch, sequence number applied before this batch,
           repeated 0|1; then 11 doubles per entry: level, available, flow rate tokens/s, target,
-          granted, share 0..1, own demand, active pods, stock s, clipped, damaged 0|1; tokens where
-          no unit is said
+          granted, share 0..1, own demand, active pods, stock s, clipped, fault 0|1|2
+          (lib/key-state.lua); tokens where no unit is said
 Errors    none of its own, and none after the first write. A value that cannot be read is replaced.
 
 Production sends no time: one clock decides, whatever the skew between nodes.
@@ -33,7 +34,7 @@ Production sends no time: one clock decides, whatever the skew between nodes.
 -- @include lib/lane.lua
 -- @include lib/key-state.lua
 
-local ENTRY_FORMAT = "<" .. string.rep("d", 19)
+local ENTRY_FORMAT = "<" .. string.rep("d", 20)
 local REPLY_FORMAT = "<" .. string.rep("d", 11)
 local SEQ_FORMAT = "<ddd"
 -- Must be longer than a pod keeps an unanswered batch, or it is applied twice.
@@ -65,15 +66,17 @@ local out = { struct_pack("<dddd", now, lane.epoch, previous_seq, repeated and 1
 local position = 1
 for i = 3, #KEYS do
   local refill, period, tick, burst, interval, max_debt, cold, lost, consumed, demand, elapsed,
-    registered, held, own, replied_at, gap, rtt, want, flow
+    registered, held, own, replied_at, gap, rtt, want, flow, full_at
   refill, period, tick, burst, interval, max_debt, cold, lost, consumed, demand, elapsed,
-    registered, held, own, replied_at, gap, rtt, want, flow, position =
+    registered, held, own, replied_at, gap, rtt, want, flow, full_at, position =
     struct_unpack(ENTRY_FORMAT, ARGV[2], position)
   set_limit(refill, period, tick, burst, max_debt, interval, lost, hold)
   local rate, tau = limit.rate, limit.tau
 
   local s = state
-  local damaged = open_key(values[i], odd[i], now, lane)
+  -- What a failover has lost the pods report again: it is charged by that.
+  if lost > 0 and replied_at < lane.moved_at + STRICT_HOLD then full_at = 0 end
+  local fault = open_key(values[i], odd[i], now, lane, full_at)
   advance_key(now)
 
   -- What the pod reports.
@@ -136,7 +139,7 @@ for i = 3, #KEYS do
 
   save_key(KEYS[i])
   out[i - 1] = struct_pack(REPLY_FORMAT, level, available, flow_rate, target, granted, share, own,
-    max(1, s.A / tau), s.S / 1e6, clipped, damaged)
+    max(1, s.A / tau), s.S / 1e6, clipped, fault)
 end
 save_lane(KEYS[1], lane)
 return table.concat(out)

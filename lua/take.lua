@@ -14,17 +14,18 @@ ARGV[1]   9 doubles: time in us, or below 0 for the clock of this server; epoch 
           server process (lib/lane.lua); hold, the part of the refill held back, 0 to below 1;
           raw_heard and raw_ago, the same as heard_at and heard_ago by the server's own clock, for
           the last take or lease that was answered
-ARGV[2]   per entry 11 doubles: refill, period, tick us, burst, max debt, interval s, lost 0..1,
-          demand, tokens to give back, time of their take us, number of runs; per run 2 doubles:
-          cost, and how many checks of this cost come one behind the other
+ARGV[2]   per entry 12 doubles: refill, period, tick us, burst, max debt, interval s, lost 0..1,
+          demand, full_at us or 0 (lib/key-state.lua), tokens to give back, time of their take us,
+          number of runs; per run 2 doubles: cost, and how many checks of this cost come one behind
+          the other
 
 All doubles are little-endian, finite and not negative but for the time; costs and counts are whole;
 no key comes twice; the caller checks that.
 
 Returns   4 doubles: corrected time us, epoch, the server's own time us, stale 0|1; then per entry
           4 doubles: level less the stock of
-          hybrid pods, smallest cost denied or 0, time to ask for it again us or 0, damaged 0|1; and
-          per run how many were admitted
+          hybrid pods, smallest cost denied or 0, time to ask for it again us or 0, fault 0|1|2
+          (lib/key-state.lua); and per run how many were admitted
 Errors    none of its own, and none after the first write. A value that cannot be read is replaced.
 ]]
 -- @include lib/numbers.lua
@@ -33,7 +34,7 @@ Errors    none of its own, and none after the first write. A value that cannot b
 -- @include lib/key-state.lua
 -- @include lib/store-call.lua
 
-local ENTRY_FORMAT = "<ddddddddddd"
+local ENTRY_FORMAT = "<dddddddddddd"
 
 local given, epoch, heard_at, heard_ago, tolerance, run, hold, raw_heard, raw_ago =
   struct_unpack("<ddddddddd", ARGV[1])
@@ -46,12 +47,13 @@ local stale = is_stale(lane, raw_heard, raw_ago, tolerance)
 local out = { struct_pack("<dddd", now, lane.epoch, now - lane.offset, stale and 1 or 0) }
 local position = 1
 for i = 2, #KEYS do
-  local refill, period, tick, burst, max_debt, interval, lost, demand, back, taken_at, runs
-  refill, period, tick, burst, max_debt, interval, lost, demand, back, taken_at, runs, position =
-    struct_unpack(ENTRY_FORMAT, ARGV[2], position)
+  local refill, period, tick, burst, max_debt, interval, lost, demand, full_at, back, taken_at,
+    runs
+  refill, period, tick, burst, max_debt, interval, lost, demand, full_at, back, taken_at, runs,
+    position = struct_unpack(ENTRY_FORMAT, ARGV[2], position)
   set_limit(refill, period, tick, burst, max_debt, interval, lost, hold)
   local s = state
-  local damaged = open_key(values[i], odd[i], now, lane)
+  local fault = open_key(values[i], odd[i], now, lane, full_at)
   advance_key(now)
 
   give_back(back, taken_at, taken_at, true, now, lane)
@@ -82,8 +84,9 @@ for i = 2, #KEYS do
 
   local retry_at = 0
   if denied > 0 then retry_at = give_ticket(now, denied * period - room, ticket_spread()) end
+  keep_told_room()
   save_key(KEYS[i])
-  out[head] = struct_pack("<dddd", room / period, denied, retry_at, damaged)
+  out[head] = struct_pack("<dddd", room / period, denied, retry_at, fault)
 end
 save_lane(KEYS[1], lane)
 return table.concat(out)

@@ -3,7 +3,8 @@
 -- The state of one limit and key: one value for all modes, loaded and advanced the same way by
 -- every script. Any script must: open_key, advance_key, change what it is about, save_key.
 --
--- Value: 19 doubles, all >= 0. Tokens are whole numbers; times are us of the lane's clock.
+-- Value: 19 doubles, all >= 0, and a 20th while it says something (K). Tokens are whole numbers;
+-- times are us of the lane's clock.
 --    L P b        refill (tokens) per period (ticks), and burst, of the limit it was written for
 --    D            deficit: tokens missing from a full bucket, times P
 --    t            instant up to which D is refilled; never runs ahead of the lane's clock
@@ -13,8 +14,22 @@
 --    o0 o1 o2     tokens out in leases that end at the first, second, third slot end after t
 --    w0 w1        tokens of takes in the take slot before that of t, and in that of t
 --    z            last t at which a part of w0 + w1, given back, could have been lost to the clip
-local KEY_FIELDS = 19
+--    K            no pod was told that the bucket is full only after this; stored when it is full
+--                 earlier, because tokens came back or the limit was changed
+--
+-- Lost keys. Absent means full, so a key that Redis evicted or somebody deleted would be a free
+-- burst. A pod therefore sends `full_at`, the time before which the bucket cannot be full by the
+-- last reply that told it the level. A value outlives all that was ever told of it (K), so an
+-- absent key before that time is a lost one, and starts as after a loss of data at this instant.
+local KEY_BYTES = 19 * 8
 local KEY_FORMAT = "<ddddddddddddddddddd"
+local KEPT_FORMAT = "<d"
+-- No time that is stored is beyond this; it is not SAFE itself, so that it may be stored.
+local KEPT_MAX = 9e15
+
+-- What may have been wrong with a key, as a reply tells it.
+local DAMAGED = 1
+local LOST = 2
 
 -- Length of a lease slot: half a lease. A slot is never shorter than a tick, because time stands
 -- still in between, and a grant must outlive the lease that the pod counts from before it asked.
@@ -50,19 +65,30 @@ local function is_key_state(s)
   return s.L > 0 and s.P > 0 and s.b > 0 and s.S > 0
     and s.D >= 0 and s.t >= 0 and s.E >= 0 and s.C >= 0 and s.A >= 0
     and s.O >= 0 and s.Op >= 0 and s.tS >= 0 and s.q >= 0 and s.o0 >= 0 and s.o1 >= 0 and s.o2 >= 0
-    and s.w0 >= 0 and s.w1 >= 0 and s.z >= 0
+    and s.w0 >= 0 and s.w1 >= 0 and s.z >= 0 and s.K >= 0
     and s.L < SAFE and s.P < SAFE and s.b < SAFE and s.S < SAFE
     and s.D < SAFE and s.t < SAFE and s.E < SAFE and s.C < SAFE and s.A < SAFE
     and s.O < SAFE and s.Op < SAFE and s.tS < SAFE
     and s.q < SAFE and s.o0 < SAFE and s.o1 < SAFE and s.o2 < SAFE
-    and s.w0 < SAFE and s.w1 < SAFE and s.z < SAFE
+    and s.w0 < SAFE and s.w1 < SAFE and s.z < SAFE and s.K < SAFE
 end
 
--- Time in us that the value still says something: until the bucket is full, leases have ended, and
--- the estimates have faded.
+-- The time at which the bucket is full, or was, when it lacks so much (times P).
+local function full_with(lacking)
+  return state.t + ceil(lacking / state.L) * limit.tick
+end
+
+-- Pods were told, or are, that so much is lacking.
+local function keep_told(lacking)
+  local s = state
+  s.K = min(max(s.K, full_with(lacking)), KEPT_MAX)
+end
+
+-- Time in us from t on that the value still says something: until the bucket is full, as it is and
+-- as pods were told, leases have ended, and the estimates have faded.
 local function life_of_key()
   local s = state
-  local full = ceil(s.D / limit.refill) * limit.tick
+  local full = max(full_with(s.D), s.K) - s.t
   if s.o0 + s.o1 + s.o2 > 0 then full = max(full, 3 * limit.lease_slot) end
   return full + ceil(max(10 * limit.tau, 10) * 1e6)
 end
@@ -74,7 +100,10 @@ end
 -- anything.
 local function convert_key()
   local s = state
-  if s.L == limit.refill and s.P == limit.period and s.b == limit.burst then return false end
+  local same = s.L == limit.refill and s.P == limit.period and s.b == limit.burst
+  -- In other terms a tick may have been another; one of a microsecond is never taken for longer.
+  if same or limit.tick == 1 then keep_told(s.D) end
+  if same then return false end
   s.w0, s.w1, s.z = 0, 0, 0
   local level = s.b - s.D / s.P
   if level > 0 then level = level * (limit.burst / s.b) else level = max(level, -limit.max_debt) end
@@ -147,6 +176,7 @@ local function advance_key(now)
     if before - now > REGRESS_MAX then
       s.o0, s.o1, s.o2 = 0, s.o0, s.o1 + s.o2
       s.q = min(s.q, now + REGRESS_MAX)
+      s.K = 0
       s.t = floor(now / limit.tick) * limit.tick
     end
   else
@@ -186,7 +216,7 @@ local function fresh_key(now, lost_at)
   s.L, s.P, s.b = limit.refill, limit.period, limit.burst
   s.D, s.t, s.E, s.C, s.A = 0, at, 0, 0, 0
   s.O, s.Op, s.tS, s.S, s.q, s.o0, s.o1, s.o2 = 0, 0, at, limit.ledger_slot, 0, 0, 0, 0
-  s.w0, s.w1, s.z = 0, 0, 0
+  s.w0, s.w1, s.z, s.K = 0, 0, 0, 0
   if lost_at == 0 then return end
   if limit.lost > 0 then
     local start = max(1, limit.lost * s.b)
@@ -200,16 +230,19 @@ local function fresh_key(now, lost_at)
   end
 end
 
--- Loads `value` (false when absent) into `state`. Returns 1 when it was unreadable, else 0.
-local function open_key(value, odd, now, lane)
+-- Loads `value` (false when absent) into `state`. `full_at` is the time before which the bucket
+-- cannot be full as the calling pod knows, 0 when it knows nothing. Returns DAMAGED when the value
+-- was unreadable, LOST when it should have been there, else 0.
+local function open_key(value, odd, now, lane, full_at)
   local s = state
   local strict = not (limit.lost > 0)
   local lost_at = lane.lost_at
   if strict then lost_at = max(lost_at, lane.moved_at) end
   local whole = false
-  if value and #value == KEY_FIELDS * 8 then
+  if value and (#value == KEY_BYTES or #value == KEY_BYTES + 8) then
     s.L, s.P, s.b, s.D, s.t, s.E, s.C, s.A, s.O, s.Op, s.tS, s.S, s.q, s.o0, s.o1, s.o2,
       s.w0, s.w1, s.z = struct_unpack(KEY_FORMAT, value)
+    s.K = #value > KEY_BYTES and struct_unpack(KEPT_FORMAT, value, KEY_BYTES + 1) or 0
     whole = is_key_state(s)
   end
   if whole then
@@ -226,7 +259,13 @@ local function open_key(value, odd, now, lane)
   elseif value or odd then
     fresh_key(now, now)
     lane.changed_at = now
-    return 1
+    return DAMAGED
+  end
+  -- Times that were told under another epoch are of another clock.
+  if now < full_at and lane.is_known then
+    fresh_key(now, now)
+    lane.changed_at = now
+    return LOST
   end
   fresh_key(now, lost_at)
   return 0
@@ -240,6 +279,8 @@ local function save_key(key)
   if s.C < 1e-9 then s.C = 0 end
   if s.A < 1e-9 then s.A = 0 end
   local expiry = min(ceil(life_of_key() / 1000) + EXPIRY_MARGIN_MS, EXPIRY_MAX_MS)
-  redis.call("SET", key, struct_pack(KEY_FORMAT, s.L, s.P, s.b, s.D, s.t, s.E, s.C, s.A,
-    s.O, s.Op, s.tS, s.S, s.q, s.o0, s.o1, s.o2, s.w0, s.w1, s.z), "PX", decimal(expiry))
+  local value = struct_pack(KEY_FORMAT, s.L, s.P, s.b, s.D, s.t, s.E, s.C, s.A,
+    s.O, s.Op, s.tS, s.S, s.q, s.o0, s.o1, s.o2, s.w0, s.w1, s.z)
+  if s.K > full_with(s.D) then value = value .. struct_pack(KEPT_FORMAT, s.K) end
+  redis.call("SET", key, value, "PX", decimal(expiry))
 end

@@ -72,6 +72,7 @@ local function open_lane(value, odd, raw, epoch, heard_at, heard_ago, tolerance,
   end
   lane.last = now
   lane.now = now
+  lane.is_known = epoch == lane.epoch
   if run < 0 then run = own_run() end
   if run > 0 then
     if lane.run > 0 and lane.run ~= run then lane.moved_at = now end

@@ -34,6 +34,12 @@ local function least_deficit()
   return min(s.o0 + s.o1 + s.o2, s.b) * s.P
 end
 
+-- What a reply tells as the level lacks the stock of hybrid pods too.
+local function keep_told_room()
+  local s = state
+  if s.O + s.Op > 0 then keep_told(s.D + (s.O + s.Op) * s.P) end
+end
+
 -- Puts tokens (times P) back.
 local function put_back(worth)
   local s = state

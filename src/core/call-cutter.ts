@@ -1,8 +1,9 @@
 /** Words what one row says and asks in the next call of its lane. */
 import type { BucketTable } from "./bucket-table.ts";
 import type { CallAccounts } from "./call-accounts.ts";
-import { leaseEntry, runsOf, takeEntry } from "./call-entries.ts";
+import { type AbsentTerms, leaseEntry, runsOf, takeEntry } from "./call-entries.ts";
 import type { Asked } from "./call-replies.ts";
+import { knownFullAt } from "./full-at.ts";
 import type { LeaseTerms } from "./lease-account.ts";
 import { lostPart } from "./limit.ts";
 import type { RowSchedule } from "./row-schedule.ts";
@@ -49,8 +50,8 @@ export class CallCutter {
       }
     }
     const runs = runsOf(waiting.map(({ cost }) => cost));
-    const when = { now, epoch, isInDoubt };
-    entries.push(...takeEntry(limit, account, runs, lostPart(limit), when));
+    const when = { now, epoch, isInDoubt, ...this.#ifAbsent(slot, epoch) };
+    entries.push(...takeEntry(limit, account, runs, when));
     return { slot, key: table.keyOf(slot), limit, waiting, runs, isReport: false };
   }
 
@@ -77,9 +78,17 @@ export class CallCutter {
       ...telling,
       isInDoubt: telling.isInDoubt && isCurrent,
     };
-    entries.push(...leaseEntry(limit, account, terms, { ...wish, lost: lostPart(limit) }));
+    const ifAbsent = this.#ifAbsent(slot, telling.epoch);
+    entries.push(...leaseEntry(limit, account, terms, { ...wish, ...ifAbsent }));
     if (!isCurrent && account.purse.isEmpty) accounts.dropLease(slot);
     return { slot, key: table.keyOf(slot), limit, waiting, runs: [], isReport: !wantsMore };
+  }
+
+  #ifAbsent(slot: number, epoch: number): AbsentTerms {
+    const { table } = this.#parts;
+    table.wake(slot);
+    const lost = lostPart(table.limitOf(slot));
+    return { lost, fullAt: knownFullAt(table, slot, epoch) };
   }
 
   /** While calls are being lost, what is told once is kept, unless there is no later. */

@@ -2,6 +2,7 @@
 import type { BucketTable } from "./bucket-table.ts";
 import type { CallAccounts, WaitingCheck } from "./call-accounts.ts";
 import { type Run, takeReplyLength } from "./call-entries.ts";
+import { noteCallLevel } from "./full-at.ts";
 import type { HeldCheck, HeldChecks } from "./held-checks.ts";
 import type { Lane } from "./lane.ts";
 import type { LeaseAccount } from "./lease-account.ts";
@@ -97,7 +98,10 @@ export class CallReplies {
     const isCurrent = this.#isCurrent(asked);
     if (reply.isStale && isCurrent) this.#askAgain(asked);
     const account = isCurrent ? this.#parts.accounts.take(asked.slot) : new TakeAccount();
-    if (isCurrent) this.#tallyDamage(asked, reply.entries[base + TAKE_REPLY.damaged]);
+    if (isCurrent) {
+      const { level, fault } = TAKE_REPLY;
+      this.#note(asked, reply, reply.entries[base + level], reply.entries[base + fault]);
+    }
     account.replied(reply.entries, base, { now, sentAt: call.sentAt, storeNow: reply.nowUs });
     if (reply.isStale && isCurrent) return;
     const taken = { at: reply.nowUs, heardAt: now, epoch: reply.epoch };
@@ -131,8 +135,11 @@ export class CallReplies {
     this.#parts.want(slot);
   }
 
-  #tallyDamage({ slot }: Asked, damaged = 0): void {
-    this.#parts.table.bookOf(slot).tally.damaged += damaged;
+  /** Takes note of what the store found. */
+  #note({ slot, limit }: Asked, reply: StoreCallReply, level = 0, fault = 0): void {
+    const { table } = this.#parts;
+    table.bookOf(slot).tally.countFault(fault);
+    noteCallLevel(table, slot, { limit, level, storeNow: reply.nowUs, epoch: reply.epoch });
   }
 
   #applyLease(
@@ -145,7 +152,8 @@ export class CallReplies {
   ): void {
     const account = this.#parts.accounts.leaseIfAny(asked.slot);
     if (account === undefined || !this.#isCurrent(asked)) return;
-    this.#tallyDamage(asked, reply.entries[base + LEASE_REPLY.damaged]);
+    const { level, fault } = LEASE_REPLY;
+    this.#note(asked, reply, reply.entries[base + level], reply.entries[base + fault]);
     const { sentAt } = call;
     account.purse.follow(reply.epoch);
     const when = { now, sentAt, storeNow: reply.nowUs, isReport: asked.isReport };

@@ -46,8 +46,10 @@ export const ENTRY = {
   want: 17,
   /** Flow tokens the pod holds. */
   flow: 18,
+  /** Store time before which the bucket cannot be full (`full-at.ts`); 0 when that is not known. */
+  fullAt: 19,
 } as const;
-export const ENTRY_FIELDS = 19;
+export const ENTRY_FIELDS = 20;
 
 /** Fields of one entry of a reply, in order. */
 export const REPLY = {
@@ -71,10 +73,19 @@ export const REPLY = {
   stockSeconds: 8,
   /** Debt that was beyond `maxDebt` and forgiven, tokens. */
   clipped: 9,
-  /** 1 when the stored value was unreadable and has been replaced. */
-  damaged: 10,
+  /** What was wrong with the stored value, one of `FAULT`. */
+  fault: 10,
 } as const;
 export const REPLY_FIELDS = 11;
+
+/** What a reply may find wrong with a stored value, which it replaces then. */
+export const FAULT = {
+  none: 0,
+  /** It could not be read. */
+  damaged: 1,
+  /** It was gone before the bucket could be full again: evicted, deleted, or expired early. */
+  lost: 2,
+} as const;
 
 /** Most entries of one batch: keeps the longest script call below a millisecond. */
 export const BATCH_ENTRIES_MAX = 40;

@@ -15,6 +15,7 @@ import { level } from "./deficit-bucket.ts";
 import { deficitOn, rescaleExact, touchExact } from "./exact-row.ts";
 import type { FallbackBuckets } from "./fallback-buckets.ts";
 import type { FleetSize } from "./fleet-size.ts";
+import { forgetFullAt, isSameShape } from "./full-at.ts";
 import { type HybridBuckets, isSameInRow } from "./hybrid.ts";
 import { IN_FLIGHT_TOKENS, LEVEL, SHARE, UNREPORTED } from "./hybrid-row.ts";
 import type { Limit } from "./limit.ts";
@@ -74,6 +75,7 @@ export class Housekeeping {
       if (isAlone) this.#parts.fallback.relimit(slot, to, now);
       else this.#parts.hybrid.relimit(this.#parts.table.at(slot), from, to, now);
       if (from.mode !== to.mode) this.#leaveMode(slot, from);
+      if (!isSameShape(from, to)) forgetFullAt(this.#parts.table, slot);
     }
     this.#parts.table.setLimit(slot, to);
   }

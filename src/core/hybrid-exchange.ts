@@ -4,6 +4,7 @@
  */
 import { ANSWERED, type BucketTable, DENIED } from "./bucket-table.ts";
 import { ENTRY, ENTRY_FIELDS, REPLY } from "./exchange.ts";
+import { fullAfter, knownFullAt, NO_FULL_AT } from "./full-at.ts";
 import { coldTokens, flowMax } from "./hybrid.ts";
 import {
   ASKED_AT,
@@ -16,6 +17,7 @@ import {
   FLOW_AT,
   FLOW_MAX,
   FLOW_RATE,
+  FULL_AT,
   HEARD_AT,
   IN_FLIGHT_TOKENS,
   LEVEL,
@@ -72,6 +74,7 @@ export function cutRow(
   entries[base + ENTRY.rttSeconds] = terms.rttUs / US_PER_SECOND;
   entries[base + ENTRY.want] = terms.leaving ? 0 : wanted(cells, at, limit, terms);
   entries[base + ENTRY.flow] = cells[at + FLOW] as number;
+  entries[base + ENTRY.fullAt] = knownFullAt(table, slot, terms.epoch);
 
   cells[at + IN_FLIGHT_TOKENS] = cells[at + UNREPORTED] as number;
   cells[at + UNREPORTED] = 0;
@@ -83,11 +86,16 @@ export function cutRow(
   table.markChanged(slot);
 }
 
-/** The last report of a row that is being evicted: everything it owes, nothing held. */
+/**
+ * The last report of a row that is being evicted: everything it owes, nothing held.
+ *
+ * @param epoch - Of the lane, as last heard.
+ */
 export function orphanEntry(
   table: BucketTable,
   slot: number,
   now: InstantUs,
+  epoch: number,
   out: Float64Array,
 ): void {
   releaseStock(table, slot);
@@ -95,6 +103,7 @@ export function orphanEntry(
   const at = table.at(slot);
   writeReport(cells, at, table.limitOf(slot), now, out, 0);
   out[ENTRY.ownDemand] = cells[at + OWN_DEMAND] as number;
+  out[ENTRY.fullAt] = knownFullAt(table, slot, epoch);
 }
 
 /** A report of nothing but consumption, for a key whose row may be gone. */
@@ -144,6 +153,9 @@ export function applyReply(
   cells[at + REGISTERED] = terms.duplicate ? 0 : 1;
   cells[at + EPOCH] = terms.epoch;
   cells[at + ASKED_AT] = terms.sentAt;
+  cells[at + FULL_AT] = isOfLimit(limit, sent, sentBase)
+    ? fullAfter(limit, reply[replyBase + REPLY.level] as number, terms.storeNow)
+    : NO_FULL_AT;
   table.flags[slot] = (table.flags[slot] as number) | ANSWERED;
   table.markChanged(slot);
   if (terms.late) {
@@ -170,6 +182,16 @@ export function applyReply(
   cells[at + FLOW_AT] = Math.max(terms.now, cells[at + FLOW_AT] as number);
   noteLevel(cells, at, terms.now, reply, replyBase);
   cells[at + STOCK_US] = (reply[replyBase + REPLY.stockSeconds] as number) * US_PER_SECOND;
+}
+
+/** Whether an entry was worded for these numbers; a reload may have come in between. */
+function isOfLimit(limit: Limit, sent: Float64Array, sentBase: number): boolean {
+  return (
+    sent[sentBase + ENTRY.refill] === limit.refill &&
+    sent[sentBase + ENTRY.period] === limit.period &&
+    sent[sentBase + ENTRY.tickUs] === limit.tickUs &&
+    sent[sentBase + ENTRY.burst] === limit.burst
+  );
 }
 
 function noteLevel(

@@ -57,5 +57,9 @@ export const FALLBACK_PODS = 29;
  * it does not: the store registered it at a time that the pod was never told.
  */
 export const REGISTERED = 30;
+/**
+ * Store time before which the bucket cannot be full, told under `EPOCH`; 0 when that is not known.
+ */
+export const FULL_AT = 31;
 /** One more than there are fields. */
 export const HYBRID_ROW = 32;

@@ -91,7 +91,7 @@ export class ReplyApplier {
     const consumed = batch.entries[i * ENTRY_FIELDS + ENTRY.consumed] as number;
     const level = reply.entries[i * REPLY_FIELDS + REPLY.level] as number;
     tally.overAdmitted += Math.max(0, Math.min(consumed, -level));
-    tally.damaged += reply.entries[i * REPLY_FIELDS + REPLY.damaged] as number;
+    tally.countFault(reply.entries[i * REPLY_FIELDS + REPLY.fault] as number);
     tally.clipped += reply.entries[i * REPLY_FIELDS + REPLY.clipped] as number;
   }
 }

@@ -27,6 +27,8 @@ export const CALL = {
   lost: 6,
   /** Tokens asked for since the last call of this key, admitted or not. */
   demand: 7,
+  /** Store time before which the bucket cannot be full (`full-at.ts`); 0 when that is not known. */
+  fullAt: 8,
 } as const;
 
 /** Further fields of a take, followed by `runs` pairs of cost and count, decided in order. */
@@ -39,15 +41,16 @@ export const TAKE = {
   intervalSeconds: 5,
   lost: 6,
   demand: 7,
+  fullAt: 8,
   /**
    * Tokens of earlier takes that were not used and will not be, and the store time of the oldest of
    * these takes, us.
    */
-  giveBack: 8,
-  takenAt: 9,
-  runs: 10,
+  giveBack: 9,
+  takenAt: 10,
+  runs: 11,
 } as const;
-export const TAKE_FIELDS = 11;
+export const TAKE_FIELDS = 12;
 export const RUN_FIELDS = 2;
 
 /** Fields of a reply to a take, followed by one number per run: how many of it were admitted. */
@@ -58,8 +61,8 @@ export const TAKE_REPLY = {
   deniedCost: 1,
   /** Store time at which the denied cost may be asked for again, us; 0 when none was denied. */
   retryAt: 2,
-  /** 1 when what was stored could not be read and was replaced, else 0. */
-  damaged: 3,
+  /** What was wrong with the stored value, one of `FAULT`. */
+  fault: 3,
 } as const;
 export const TAKE_REPLY_FIELDS = 4;
 
@@ -73,23 +76,24 @@ export const LEASE = {
   intervalSeconds: 5,
   lost: 6,
   demand: 7,
+  fullAt: 8,
   /** Tokens that waiting checks lack; nothing is granted below the smallest waiting cost `unit`. */
-  need: 8,
-  unit: 9,
+  need: 9,
+  unit: 10,
   /** Tokens wished for, at least `need`; 0 for a call that only reports. */
-  want: 10,
+  want: 11,
   /** Seconds since the last call of this key; negative for the first. */
-  elapsedSeconds: 11,
+  elapsedSeconds: 12,
   /** This pod's own decayed demand and the store time of the reply that told it; 0 for none. */
-  ownDemand: 12,
-  repliedAt: 13,
+  ownDemand: 13,
+  repliedAt: 14,
   /** Seconds between two prefetches of one pod while the key is scarce. */
-  cycleSeconds: 14,
+  cycleSeconds: 15,
   /** Level below which a partial grant comes with a ticket, tokens. */
-  low: 15,
-  reports: 16,
+  low: 16,
+  reports: 17,
 } as const;
-export const LEASE_FIELDS = 17;
+export const LEASE_FIELDS = 18;
 export const LEASE_REPORT_FIELDS = 3;
 
 /** Fields of a reply to a lease. */
@@ -104,7 +108,7 @@ export const LEASE_REPLY = {
   /** Store time at which to ask again, us; 0 for at once. */
   retryAt: 5,
   /** As in a reply to a take. */
-  damaged: 6,
+  fault: 6,
 } as const;
 export const LEASE_REPLY_FIELDS = 7;
 

@@ -105,7 +105,7 @@ export class StoreLink {
     table.wake(slot);
     const lane = schedule.laneOf(slot);
     const entry = new Float64Array(ENTRY_FIELDS);
-    orphanEntry(table, slot, now, entry);
+    orphanEntry(table, slot, now, lane.epoch, entry);
     this.#addOrphan(lane, { limit: table.limitOf(slot), key: table.keyOf(slot), entry });
   }
 

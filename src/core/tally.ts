@@ -3,6 +3,7 @@
  * check costs two additions and a scrape reads them without touching the hot path.
  */
 import type { Decision, Source } from "./decision.ts";
+import { FAULT } from "./exchange.ts";
 import type { Tokens } from "./units.ts";
 
 export type Outcome = "allowed" | "denied" | "shadow_denied";
@@ -21,6 +22,14 @@ export class Tally {
   clipped: Tokens = 0;
   /** Replies that told of a stored value which could not be read and was replaced. */
   damaged = 0;
+  /** Replies that told of a key which was gone before its bucket could be full again. */
+  lostKeys = 0;
+
+  /** @param fault - One of `FAULT`, as a reply told it. */
+  countFault(fault: number): void {
+    if (fault === FAULT.damaged) this.damaged += 1;
+    else if (fault === FAULT.lost) this.lostKeys += 1;
+  }
 
   count(decision: Decision, cost: Tokens): void {
     const outcome = decision.wouldDeny ? 2 : decision.allowed ? 0 : 1;

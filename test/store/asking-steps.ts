@@ -16,6 +16,12 @@ const runs = fc.array(fc.tuple(costs, fc.constantFrom(0, 1, 2, 10_000)), { maxLe
 /** How long before the last reply a take was, us: young, on the edge, old, of the future. */
 const ages = fc.constantFrom(-1, 0, 50 * MS, 100 * MS, 100 * MS + 1, 300 * MS, 10_000 * MS);
 
+/** How long after the last reply a bucket is full at the earliest, us; 0 for not known. */
+export const fullAfterUs: fc.Arbitrary<number> = fc.oneof(
+  { weight: 2, arbitrary: fc.constant(0) },
+  { weight: 3, arbitrary: fc.constantFrom(1, 100 * MS, 3_000 * MS, 60_000 * MS, 3_600_000 * MS) },
+);
+
 interface DrawnTake extends Omit<TakeFields, "takenAt"> {
   readonly ageUs: number;
 }
@@ -27,6 +33,7 @@ interface DrawnLease extends Omit<LeaseFields, "repliedAt" | "reports"> {
 
 const takeFields: fc.Arbitrary<DrawnTake> = fc.record({
   demand: fc.nat(50),
+  fullAt: fullAfterUs,
   giveBack: fc.oneof({ weight: 2, arbitrary: fc.constant(0) }, { arbitrary: costs, weight: 1 }),
   ageUs: ages,
   lost: fc.constantFrom(0, 0, 0.1),
@@ -48,6 +55,7 @@ const reports = fc.array(
 
 const leaseFields: fc.Arbitrary<DrawnLease> = fc.record({
   demand: fc.nat(50),
+  fullAt: fullAfterUs,
   need: fc.oneof(fc.constant(0), costs),
   unit: fc.nat(5),
   want: fc.oneof(fc.constant(0), costs),
@@ -130,16 +138,17 @@ export async function ask(
 function takeItem(
   limit: Limit,
   key: string,
-  { ageUs, ...fields }: DrawnTake,
+  { ageUs, fullAt = 0, ...fields }: DrawnTake,
   heardAtUs: number,
 ): Asked<TakeFields> {
-  return { limit, key, fields: { ...fields, takenAt: Math.max(0, heardAtUs - ageUs) } };
+  const takenAt = Math.max(0, heardAtUs - ageUs);
+  return { limit, key, fields: { ...fields, takenAt, fullAt: fullAt && heardAtUs + fullAt } };
 }
 
 function leaseItem(
   limit: Limit,
   key: string,
-  { heard, reports: told, ...fields }: DrawnLease,
+  { heard, reports: told, fullAt = 0, ...fields }: DrawnLease,
   heardAtUs: number,
 ): Asked<LeaseFields> {
   const slotNow = Math.floor(heardAtUs / LEASE_SLOT);
@@ -148,6 +157,7 @@ function leaseItem(
     key,
     fields: {
       ...fields,
+      fullAt: fullAt && heardAtUs + fullAt,
       repliedAt: heard ? heardAtUs : 0,
       reports: told.map(({ slot, spent, returned }) => [slotNow + slot, spent, returned] as const),
     },

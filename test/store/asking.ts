@@ -16,6 +16,7 @@ import { SECOND } from "./pod.ts";
 
 export interface TakeFields {
   readonly demand?: number;
+  readonly fullAt?: number;
   readonly giveBack?: number;
   readonly takenAt?: number;
   readonly lost?: number;
@@ -25,6 +26,7 @@ export interface TakeFields {
 
 export interface LeaseFields {
   readonly demand?: number;
+  readonly fullAt?: number;
   readonly need?: number;
   readonly unit?: number;
   readonly want?: number;
@@ -74,9 +76,10 @@ export function callOf(body: CallBody, rest: Partial<StoreCall> = {}): StoreCall
 }
 
 function takeEntry(limit: Limit, fields: TakeFields): number[] {
-  const { demand = 0, giveBack = 0, takenAt = 0, lost = 0, runs = [] } = fields;
+  const { demand = 0, fullAt = 0, giveBack = 0, takenAt = 0, lost = 0, runs = [] } = fields;
   const entry = new Array<number>(TAKE_FIELDS).fill(0);
   writeLimit(entry, limit, lost, demand);
+  entry[TAKE.fullAt] = fullAt;
   entry[TAKE.giveBack] = giveBack;
   entry[TAKE.takenAt] = takenAt;
   entry[TAKE.runs] = runs.length;
@@ -110,6 +113,7 @@ export interface Taken {
   readonly level: number;
   readonly deniedCost: number;
   readonly retryAt: number;
+  readonly fault: number;
   /** Per run, how many were admitted. */
   readonly admitted: readonly number[];
 }
@@ -120,6 +124,7 @@ export function takenOf({ entries }: StoreCallReply): Taken {
     level: entries[TAKE_REPLY.level] as number,
     deniedCost: entries[TAKE_REPLY.deniedCost] as number,
     retryAt: entries[TAKE_REPLY.retryAt] as number,
+    fault: entries[TAKE_REPLY.fault] as number,
     admitted: [...entries.subarray(TAKE_REPLY_FIELDS)],
   };
 }

@@ -3,7 +3,7 @@ import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Limit } from "../../src/core/limit.ts";
 import { type RedisServer, startRedis } from "../support/redis-server.ts";
-import { ask, askingStep } from "./asking-steps.ts";
+import { ask, askingStep, fullAfterUs } from "./asking-steps.ts";
 import { BothStores, LANES } from "./both-stores.ts";
 import { DAMAGES } from "./damage.ts";
 import { type Item, keysOfLane, limitOf, MS, SECOND } from "./pod.ts";
@@ -71,6 +71,7 @@ const fields = fc.record({
   want: fc.oneof(fc.constant(0), fc.nat(60)),
   flow: fc.double({ min: 0, max: 10, noNaN: true }),
   lost: fc.constantFrom(0.1, 0, 1),
+  fullAt: fullAfterUs,
 });
 
 const item = fc
@@ -150,6 +151,10 @@ const other = fc.oneof(
     damage: fc.constantFrom(...DAMAGES),
   }),
   fc.record({ op: fc.constant("flush" as const) }),
+  {
+    weight: 3,
+    arbitrary: fc.record({ op: fc.constant("drop" as const), lane: lanes, item }),
+  },
 );
 
 const steps = fc.oneof(
@@ -195,6 +200,8 @@ async function play(both: BothStores, step: Step): Promise<void> {
       return both.damageKey(step.item.limit, keyIn(step.lane, step.item.key), step.damage);
     case "damageLane":
       return both.damageLane(step.lane, step.damage);
+    case "drop":
+      return both.drop(step.item.limit, keyIn(step.lane, step.item.key));
     case "flush":
       return both.flush();
   }

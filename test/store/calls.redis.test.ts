@@ -97,7 +97,13 @@ describe("a take", () => {
   });
 
   it("tells the level to an entry without costs, and spends nothing", async () => {
-    expect(await take({})).toEqual({ level: 100, deniedCost: 0, retryAt: 0, admitted: [] });
+    expect(await take({})).toEqual({
+      level: 100,
+      deniedCost: 0,
+      fault: 0,
+      retryAt: 0,
+      admitted: [],
+    });
   });
 
   it("cannot spend what hybrid pods hold as stock", async () => {

@@ -145,10 +145,10 @@ describe("a batch is applied exactly once", () => {
       fields: { consumed: 3, demand: 3 },
     }));
     const reply = await pod.exchange(batchOf(items));
-    expect([0, 1, 2].map((i) => replyOf(reply, i).damaged)).toEqual([0, 1, 0]);
+    expect([0, 1, 2].map((i) => replyOf(reply, i).fault)).toEqual([0, 1, 0]);
     expect([0, 1, 2].map((i) => replyOf(reply, i).level)).toEqual([997, 97, 997]);
     const again = await pod.exchange(batchOf(items, { seq: 2 }));
-    expect([0, 1, 2].map((i) => replyOf(again, i).damaged)).toEqual([0, 0, 0]);
+    expect([0, 1, 2].map((i) => replyOf(again, i).fault)).toEqual([0, 0, 0]);
   });
 });
 

@@ -64,6 +64,7 @@ export function entryOf(limit: Limit, fields: EntryFields = {}): number[] {
     rttSeconds: 0.005,
     want: 0,
     flow: 0,
+    fullAt: 0,
     ...fields,
   };
   const numbers = new Array<number>(ENTRY_FIELDS).fill(0);

@@ -17,8 +17,8 @@ import {
 } from "../../core/store-call.ts";
 import type { DurationUs, InstantUs, Tokens } from "../../core/units.ts";
 import { expn, max, min } from "./arithmetic.ts";
-import { type KeyState, type Losses, STRICT_HOLD_US } from "./key-state.ts";
-import { type KeyTerms, termsOf } from "./key-terms.ts";
+import type { KeyState } from "./key-state.ts";
+import { type KeyTerms, type Losses, STRICT_HOLD_US, termsOf } from "./key-terms.ts";
 import type { LaneRecord } from "./lane-record.ts";
 
 /** A ticket is at most this far behind the instant at which its cost fits. */
@@ -94,6 +94,7 @@ export function applyTake(
     reply[TAKE_REPLY_FIELDS + r] = admitted;
   }
   const missing = denied * terms.period - room;
+  keepToldRoom(s, terms);
   reply[TAKE_REPLY.level] = room / terms.period;
   reply[TAKE_REPLY.deniedCost] = denied;
   reply[TAKE_REPLY.retryAt] = denied > 0 ? giveTicket(s, terms, now, missing, spread(terms)) : 0;
@@ -133,6 +134,7 @@ export function applyLease(
     const between = max(Math.ceil((1e6 * field("cycleSeconds")) / active), spread(terms));
     retryAt = giveTicket(s, terms, now, missing, between);
   }
+  keepToldRoom(s, terms);
   reply[LEASE_REPLY.granted] = granted;
   reply[LEASE_REPLY.slot] = slotNow + 3;
   reply[LEASE_REPLY.level] = room / terms.period;
@@ -196,6 +198,11 @@ function measure(
 /** Tokens to spend, times P; below 0 when some are missing. */
 function roomOf(s: KeyState): number {
   return s.b * s.P - s.D - (s.O + s.Op) * s.P;
+}
+
+/** What a reply tells as the level lacks the stock of hybrid pods too. */
+function keepToldRoom(s: KeyState, terms: KeyTerms): void {
+  if (s.O + s.Op > 0) s.keepTold(s.D + (s.O + s.Op) * s.P, terms);
 }
 
 /** Puts tokens (times P) back, never those that are in leases. */

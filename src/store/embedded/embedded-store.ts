@@ -9,12 +9,15 @@ import {
   type Batch,
   type BatchReply,
   type ByName,
+  ENTRY,
   ENTRY_FIELDS,
   groupOfKey,
+  REPLY,
   REPLY_FIELDS,
   type Roster,
 } from "../../core/exchange.ts";
 import {
+  CALL,
   LEASE_REPLY,
   type StoreCall,
   type StoreCallReply,
@@ -26,8 +29,8 @@ import { partsOfCall } from "../call-shape.ts";
 import type { Heard } from "../lane-ear.ts";
 import { applyLease, applyTake, isStale, termsOfCall } from "./call-rule.ts";
 import { FleetRecord } from "./fleet-record.ts";
-import { KEY_FIELDS, KeyState } from "./key-state.ts";
-import type { KeyTerms } from "./key-terms.ts";
+import { KeyState } from "./key-state.ts";
+import { type KeyTerms, STRICT_HOLD_US } from "./key-terms.ts";
 import { type LaneRecord, openLane, packLane, unpackLane } from "./lane-record.ts";
 import { type Kept, LaneStore } from "./lane-store.ts";
 import { applyEntry, isOfSameLimit, termsOfEntry } from "./reconcile-rule.ts";
@@ -103,10 +106,15 @@ export class EmbeddedStore {
       if (i > 0 && !isOfSameLimit(batch.entries, i)) {
         limit = termsOfEntry(batch.entries, i, batch.hold);
       }
-      const damaged = this.change(lane, name, record, limit, () =>
+      const at = i * ENTRY_FIELDS;
+      const repliedAt = batch.entries[at + ENTRY.repliedAt] ?? 0;
+      // What a failover has lost the pods report again: it is charged by that.
+      const isMoved = limit.lost > 0 && repliedAt < record.movedAt + STRICT_HOLD_US;
+      const isKnown = batch.epoch === record.epoch && !isMoved;
+      const fullAt = isKnown ? (batch.entries[at + ENTRY.fullAt] ?? 0) : 0;
+      entries[i * REPLY_FIELDS + REPLY.fault] = this.change(lane, name, record, limit, fullAt, () =>
         applyEntry(this.state, limit, terms, batch.entries, i, entries),
       );
-      entries[(i + 1) * REPLY_FIELDS - 1] = damaged;
     }
     lane.sweep(now, count * SWEEP_PER_ENTRY);
     return { nowUs: now, epoch: record.epoch, previousSeq, duplicate: repeated, entries };
@@ -127,7 +135,7 @@ export class EmbeddedStore {
     const stale = isStale(record, rawHeardUs, rawAgoUs, this.clockToleranceUs);
     const found = { now, losses: record, isStale: stale };
     const isTake = call.kind === "take";
-    const [apply, { damaged: damagedAt }] = isTake
+    const [apply, { fault: faultAt }] = isTake
       ? ([applyTake, TAKE_REPLY] as const)
       : ([applyLease, LEASE_REPLY] as const);
     const entries = new Float64Array(parts.at(-1)?.replyEnd ?? 0);
@@ -137,7 +145,8 @@ export class EmbeddedStore {
       const entry = call.entries.subarray(at, end);
       const reply = entries.subarray(replyAt, replyEnd);
       const decide = (): void => apply(this.state, limit, found, entry, reply);
-      reply[damagedAt] = this.change(lane, name, record, limit, decide);
+      const fullAt = call.epoch === record.epoch ? (entry[CALL.fullAt] ?? 0) : 0;
+      reply[faultAt] = this.change(lane, name, record, limit, fullAt, decide);
     }
     lane.sweep(now, parts.length * SWEEP_PER_ENTRY);
     const rawNowUs = now - record.offset;
@@ -190,6 +199,11 @@ export class EmbeddedStore {
     return lane.keys.get(keyName(limitName, key))?.numbers;
   }
 
+  /** Loses one key, as a server that evicts, or somebody who deletes it. */
+  dropKey(limitName: string, key: string): void {
+    this.lane(groupOfKey(key) % this.lanes).keys.delete(keyName(limitName, key));
+  }
+
   /** Overwrites a stored value with anything, to damage it. */
   setKeyValue(limitName: string, key: string, numbers: Float64Array): void {
     const lane = this.lane(groupOfKey(key) % this.lanes);
@@ -215,26 +229,28 @@ export class EmbeddedStore {
     return this.lane(lane).batches.get(podRecordId)?.numbers;
   }
 
-  /** Loads, advances, changes and stores a key; returns 1 when its value was unreadable, else 0. */
+  /** Loads, advances, changes and stores a key; returns what was wrong with it, 0 for nothing. */
   private change(
     lane: LaneStore,
     name: string,
     record: LaneRecord,
     limit: KeyTerms,
+    fullAt: InstantUs,
     apply: () => void,
   ): number {
     const now = record.last;
     const kept = lane.keys.get(name) ?? { numbers: NOTHING, expiresAt: 0 };
     const stored = kept.numbers === NOTHING ? undefined : kept.numbers;
-    const damaged = this.state.open(stored, now, record, limit);
+    const fault = this.state.open(stored, now, record, limit, fullAt);
     this.state.advance(now, limit);
     apply();
-    if (kept.numbers.length !== KEY_FIELDS) kept.numbers = new Float64Array(KEY_FIELDS);
+    const fields = this.state.fields(limit);
+    if (kept.numbers.length !== fields) kept.numbers = new Float64Array(fields);
     this.state.write(kept.numbers);
     kept.expiresAt = now + this.state.expiryUs(limit);
     lane.keys.set(name, kept);
     lane.makeRoom(this.keysPerLaneMax, name);
-    return damaged;
+    return fault;
   }
 
   private openLane(lane: LaneStore, rawUs: InstantUs, heard: Heard, run = this.runId): LaneRecord {

@@ -3,30 +3,22 @@
  * the value and the rules; the order of operations is the same, so that the bytes are.
  *
  * One object is loaded, advanced, changed and stored again for each key of a batch; what is kept
- * per key is only the array of nineteen doubles.
+ * per key is only the array of its doubles.
  */
+import { FAULT } from "../../core/exchange.ts";
 import type { DurationUs, InstantUs, Tokens } from "../../core/units.ts";
 import { expn, max, min, SAFE } from "./arithmetic.ts";
-import type { KeyTerms } from "./key-terms.ts";
+import { type KeyTerms, type Losses, strictFrom } from "./key-terms.ts";
 
-/** Doubles per key. */
+/** Doubles per key; one more while it is kept for longer than until it is full. */
 export const KEY_FIELDS = 19;
+const KEPT_MAX_US = 9e15;
 
-/** After a loss a strict limit admits nothing until every lease that may be out is void. */
-export const STRICT_HOLD_US: DurationUs = 1_000_000;
 /** A key further ahead of the clock was written under a lane record that is gone. */
 const REGRESS_MAX_US = 2_000_000;
 /** Kept beyond its last use, as the scripts do for a step of the server's own clock. */
 const EXPIRY_MARGIN_MS = 60_000;
 const EXPIRY_MAX_MS = 1e15;
-
-/** What the lane's record knows of losses and changes; instants, 0 for never. */
-export interface Losses {
-  readonly lostAt: InstantUs;
-  readonly movedAt: InstantUs;
-  /** A key was put under other terms, or replaced; written by `open`. */
-  changedAt: InstantUs;
-}
 
 export class KeyState {
   // The names are those of the specification and of the scripts.
@@ -49,30 +41,48 @@ export class KeyState {
   w0 = 0;
   w1 = 0;
   z = 0;
+  K = 0;
 
   /**
    * Loads a stored value, undefined for absent.
    *
-   * @returns 1 when the value was unreadable and is replaced, else 0.
+   * @param fullAt - Before it the bucket cannot be full, as the calling pod knows; 0 for unknown.
+   * @returns What was wrong with it, one of `FAULT`; it is replaced then.
    */
-  open(stored: Float64Array | undefined, now: InstantUs, losses: Losses, terms: KeyTerms): number {
+  open(
+    stored: Float64Array | undefined,
+    now: InstantUs,
+    losses: Losses,
+    terms: KeyTerms,
+    fullAt: InstantUs,
+  ): number {
     const isStrict = !(terms.lost > 0);
     const lostAt = isStrict ? max(losses.lostAt, losses.movedAt) : losses.lostAt;
     if (stored !== undefined) {
       if (!this.read(stored)) {
         this.renew(now, now, terms);
         losses.changedAt = now;
-        return 1;
+        return FAULT.damaged;
       }
       const isChanged = this.convert(terms);
       if (now <= this.t + this.lifeUs(terms)) {
         if (isChanged) losses.changedAt = now;
         if (isStrict && lostAt > 0) this.distrust(strictFrom(lostAt, terms), terms);
-        return 0;
+        return FAULT.none;
       }
     }
+    if (now < fullAt) {
+      this.renew(now, now, terms);
+      losses.changedAt = now;
+      return FAULT.lost;
+    }
     this.renew(now, lostAt, terms);
-    return 0;
+    return FAULT.none;
+  }
+
+  /** Pods were told, or are, that so much is lacking (times P). */
+  keepTold(lacking: number, terms: KeyTerms): void {
+    this.K = min(max(this.K, this.fullWith(lacking, terms)), KEPT_MAX_US);
   }
 
   /** Tokens out in leases. */
@@ -97,7 +107,12 @@ export class KeyState {
     this.rotateLedger(terms);
   }
 
-  /** Writes the state over a stored value. */
+  /** Doubles that the state is stored in. */
+  fields(terms: KeyTerms): number {
+    return this.K > this.fullWith(this.D, terms) ? KEY_FIELDS + 1 : KEY_FIELDS;
+  }
+
+  /** Writes the state over a stored value of the right length. */
   write(stored: Float64Array): void {
     if (this.E < 1e-9) this.E = 0;
     if (this.C < 1e-9) this.C = 0;
@@ -121,6 +136,7 @@ export class KeyState {
     stored[16] = this.w0;
     stored[17] = this.w1;
     stored[18] = this.z;
+    if (stored.length > KEY_FIELDS) stored[KEY_FIELDS] = this.K;
   }
 
   /** How long the value is kept from now on. */
@@ -130,7 +146,7 @@ export class KeyState {
   }
 
   private read(stored: Float64Array): boolean {
-    if (stored.length !== KEY_FIELDS) return false;
+    if (stored.length !== KEY_FIELDS && stored.length !== KEY_FIELDS + 1) return false;
     for (const x of stored) if (!(x >= 0 && x < SAFE)) return false;
     this.L = stored[0] ?? 0;
     this.P = stored[1] ?? 0;
@@ -151,25 +167,30 @@ export class KeyState {
     this.w0 = stored[16] ?? 0;
     this.w1 = stored[17] ?? 0;
     this.z = stored[18] ?? 0;
+    this.K = stored[KEY_FIELDS] ?? 0;
     return this.L > 0 && this.P > 0 && this.b > 0 && this.S > 0;
   }
 
+  /** When the bucket is full, or was, if it lacks so much (times P). */
+  private fullWith(lacking: number, { tickUs }: KeyTerms): InstantUs {
+    return this.t + Math.ceil(lacking / this.L) * tickUs;
+  }
+
   private lifeUs(terms: KeyTerms): DurationUs {
-    let full = Math.ceil(this.D / terms.refill) * terms.tickUs;
+    let full = max(this.fullWith(this.D, terms), this.K) - this.t;
     if (this.leased > 0) full = max(full, 3 * terms.leaseSlotUs);
     return full + Math.ceil(max(10 * terms.tau, 10) * 1e6);
   }
 
   private convert(terms: KeyTerms): boolean {
     const { refill, period, burst } = terms;
-    if (this.L === refill && this.P === period && this.b === burst) return false;
+    const isSame = this.L === refill && this.P === period && this.b === burst;
+    if (isSame || terms.tickUs === 1) this.keepTold(this.D, terms);
+    if (isSame) return false;
     this.w0 = this.w1 = this.z = 0;
     let level = this.b - this.D / this.P;
-    if (level > 0) level = level * (terms.burst / this.b);
-    else level = max(level, -terms.maxDebt);
-    this.L = terms.refill;
-    this.P = terms.period;
-    this.b = terms.burst;
+    level = level > 0 ? level * (burst / this.b) : max(level, -terms.maxDebt);
+    [this.L, this.P, this.b] = [refill, period, burst];
     this.D = max(0, Math.ceil((this.b - level) * this.P));
     this.D = max(this.D, min(this.leased, this.b) * this.P);
     return true;
@@ -185,8 +206,7 @@ export class KeyState {
     this.tS = at;
     this.S = terms.ledgerSlotUs;
     this.D = this.E = this.C = this.A = this.O = this.Op = this.q = 0;
-    this.o0 = this.o1 = this.o2 = 0;
-    this.w0 = this.w1 = this.z = 0;
+    this.o0 = this.o1 = this.o2 = this.w0 = this.w1 = this.z = this.K = 0;
     if (lostAt === 0) return;
     if (terms.lost > 0) {
       const start = max(1, terms.lost * this.b);
@@ -212,6 +232,7 @@ export class KeyState {
     this.o1 = this.o0;
     this.o0 = 0;
     this.q = min(this.q, now + REGRESS_MAX_US);
+    this.K = 0;
     this.t = Math.floor(now / terms.tickUs) * terms.tickUs;
   }
 
@@ -275,9 +296,4 @@ export class KeyState {
       if (terms.ledgerSlotUs > this.S || this.Op === 0) this.S = terms.ledgerSlotUs;
     }
   }
-}
-
-/** The instant from which a strict limit refills again after a loss. */
-function strictFrom(lostAt: InstantUs, terms: KeyTerms): InstantUs {
-  return Math.ceil((lostAt + STRICT_HOLD_US) / terms.tickUs) * terms.tickUs;
 }

@@ -3,9 +3,11 @@
  * `lua/lib/key-state.lua`.
  */
 import { LEASE_SLOT_US } from "../../core/store-call.ts";
-import type { DurationUs, Tokens } from "../../core/units.ts";
+import type { DurationUs, InstantUs, Tokens } from "../../core/units.ts";
 import { max } from "./arithmetic.ts";
 
+/** After a loss a strict limit admits nothing until every lease that may be out is void. */
+export const STRICT_HOLD_US: DurationUs = 1_000_000;
 /** A take is young in its slot of time and the next. */
 const TAKE_SLOT_US = 100_000;
 
@@ -30,6 +32,14 @@ export interface KeyTerms {
   rate: number;
 }
 
+/** What the lane's record knows of losses and changes; instants, 0 for never. */
+export interface Losses {
+  readonly lostAt: InstantUs;
+  readonly movedAt: InstantUs;
+  /** A key was put under other terms, or replaced; written by `open`. */
+  changedAt: InstantUs;
+}
+
 /** The terms of a limit as the fields of an entry tell them. */
 export function termsOf(
   shape: Pick<KeyTerms, "refill" | "period" | "tickUs" | "burst" | "maxDebt">,
@@ -47,4 +57,9 @@ export function termsOf(
     takeSlotUs: max(TAKE_SLOT_US, shape.tickUs),
     rate: (shape.refill / shape.period) * (1e6 / shape.tickUs),
   };
+}
+
+/** The instant from which a strict limit refills again after a loss. */
+export function strictFrom(lostAt: InstantUs, terms: KeyTerms): InstantUs {
+  return Math.ceil((lostAt + STRICT_HOLD_US) / terms.tickUs) * terms.tickUs;
 }

@@ -4,7 +4,7 @@
  * reach the engine as numbers.
  */
 import { endianness } from "node:os";
-import { type BatchReply, REPLY, REPLY_FIELDS, type Roster } from "../../core/exchange.ts";
+import { type BatchReply, FAULT, REPLY, REPLY_FIELDS, type Roster } from "../../core/exchange.ts";
 import {
   LEASE,
   LEASE_REPLY,
@@ -93,7 +93,7 @@ function isTakeReply(reply: Float64Array, entry: Float64Array): boolean {
   return (
     isCount(reply[TAKE_REPLY.deniedCost]) &&
     isCount(reply[TAKE_REPLY.retryAt]) &&
-    isFlag(reply[TAKE_REPLY.damaged])
+    isFault(reply[TAKE_REPLY.fault])
   );
 }
 
@@ -104,7 +104,7 @@ function isLeaseReply(reply: Float64Array, entry: Float64Array): boolean {
     granted <= (entry[LEASE.burst] ?? 0) &&
     isCount(reply[LEASE_REPLY.slot]) &&
     isCount(reply[LEASE_REPLY.retryAt]) &&
-    isFlag(reply[LEASE_REPLY.damaged]) &&
+    isFault(reply[LEASE_REPLY.fault]) &&
     (reply[LEASE_REPLY.activePods] ?? 0) >= 1 &&
     (reply[LEASE_REPLY.ownDemand] ?? -1) >= 0
   );
@@ -169,7 +169,7 @@ function requireEntry(entries: Float64Array, index: number): void {
     field("activePods") >= 0 &&
     field("stockSeconds") > 0 &&
     field("clipped") >= 0 &&
-    isFlag(field("damaged"));
+    isFault(field("fault"));
   if (holds) return;
   const shown = [...entries.subarray(at, at + REPLY_FIELDS)].join(" ");
   throw malformed(`reconcile answered entry ${index} with ${shown}`);
@@ -177,6 +177,10 @@ function requireEntry(entries: Float64Array, index: number): void {
 
 function isFlag(x: number | undefined): boolean {
   return x === 0 || x === 1;
+}
+
+function isFault(x: number | undefined): boolean {
+  return x === FAULT.none || x === FAULT.damaged || x === FAULT.lost;
 }
 
 function isCount(x: number | undefined): x is number {
