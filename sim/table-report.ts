@@ -9,6 +9,7 @@ const COLUMNS: readonly { readonly title: string; readonly width: number }[] = [
   { title: "bound", width: 7 },
   { title: "use", width: 6 },
   { title: "calls/adm", width: 9 },
+  { title: "keys/adm", width: 8 },
   { title: "held", width: 6 },
   { title: "verdict", width: 9 },
 ];
@@ -36,6 +37,7 @@ export function row(runs: readonly JobDone[]): string {
     worst.bound.toFixed(0),
     least.toFixed(3),
     most((run) => run.result.cost.callsPerAdmit).toFixed(3),
+    most((run) => run.result.cost.keyOperationsPerAdmit).toFixed(3),
     `${(100 * most((run) => run.result.latency.heldPart)).toFixed(1)}%`,
     failed === 0 ? "ok" : isOurs(first.job) ? `${failed}/${runs.length} FAIL` : "misses",
   ];

@@ -60,7 +60,8 @@ export function fleetLines(result: RunResult): string[] {
       [
         "store",
         `${shortNumber(cost.callsPerSecond)} calls/s, ` +
-          `${shortNumber(cost.callsPerAdmit)} per admitted token`,
+          `${shortNumber(cost.callsPerAdmit)} per admitted token ` +
+          `(keys read and written: ${shortNumber(cost.keyOperationsPerAdmit)})`,
       ],
       ["waiting", waits],
     ]),
