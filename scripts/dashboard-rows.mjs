@@ -141,10 +141,11 @@ export const ROWS = [
       {
         title: "Given up",
         unit: "short",
-        means: "Tokens whose report was given up, and stored values that had to be replaced.",
+        means: "Tokens whose report was given up; stored values that were spoilt or gone.",
         queries: [
           [`sum(increase(aliquot_lost_tokens_total{$sel}[${TIME}]))`, "tokens lost"],
           [`sum(increase(aliquot_damaged_keys_total{$lim}[${TIME}]))`, "values damaged"],
+          [`sum(increase(aliquot_lost_keys_total{$lim}[${TIME}]))`, "keys lost"],
         ],
       },
     ],

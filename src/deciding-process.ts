@@ -17,6 +17,7 @@ import { createDescriptorMatcher } from "./envoy/descriptor-tree.ts";
 import { createMembership } from "./membership/create-membership.ts";
 import { newIdentity } from "./membership/identity.ts";
 import type { Membership } from "./membership/membership.ts";
+import { EvictionLog } from "./observe/eviction-log.ts";
 import { createLogger } from "./observe/logger.ts";
 import { Observation } from "./observe/observation.ts";
 import { processMetricsTeller } from "./observe/process-metrics.ts";
@@ -73,6 +74,7 @@ export class DecidingProcess {
   private readonly random = new SystemRandom();
   private readonly log: Logger;
   private readonly faults: FaultLog;
+  private readonly evictions: EvictionLog;
   private readonly onFault = (error: unknown): void => this.faults.note(error);
   private readonly crash: (error: unknown) => never;
   private readonly loop: ReconcileLoop;
@@ -94,6 +96,7 @@ export class DecidingProcess {
     this.memberId = seat?.memberId(config.podId) ?? config.podId;
     this.log = createLogger({ level: config.logLevel, base: { pod: this.memberId } });
     this.faults = new FaultLog(this.clock, (fields, message) => this.log.error(fields, message));
+    this.evictions = new EvictionLog(this.log);
     this.crash = watchForEnd(this.log, () => this.stopAsked.set());
     const { reader, reading } = io;
     const { clock, log, onFault, putInForce } = this;
@@ -119,7 +122,11 @@ export class DecidingProcess {
   async open(): Promise<void> {
     const { listen } = this.config;
     this.loop.start();
-    this.observed.start(() => this.loop.counts());
+    this.observed.start(() => {
+      const counts = this.loop.counts();
+      this.evictions.look(this.clock.monotonicUs(), counts);
+      return counts;
+    });
     try {
       await this.doors.open({ ...listen, boundAs: this.seat?.begin.boundAs });
       if (this.seat !== undefined) this.follow(this.seat);
@@ -204,6 +211,7 @@ export class DecidingProcess {
         if (!change.up) this.connectFailed.set();
         else this.membership?.nudge();
       },
+      onEviction: (policy) => this.evictions.mayEvict(policy),
     });
   }
 

@@ -281,6 +281,6 @@ local function save_key(key)
   local expiry = min(ceil(life_of_key() / 1000) + EXPIRY_MARGIN_MS, EXPIRY_MAX_MS)
   local value = struct_pack(KEY_FORMAT, s.L, s.P, s.b, s.D, s.t, s.E, s.C, s.A,
     s.O, s.Op, s.tS, s.S, s.q, s.o0, s.o1, s.o2, s.w0, s.w1, s.z)
-  if s.K > full_with(s.D) then value = value .. struct_pack(KEPT_FORMAT, s.K) end
+  if s.K > full_with(s.D) then value = table.concat({ value, struct_pack(KEPT_FORMAT, s.K) }) end
   redis.call("SET", key, value, "PX", decimal(expiry))
 end

@@ -111,6 +111,11 @@ function registerLimits(registry: Registry, limits: () => readonly LimitFigures[
     labels: ["limit"],
     read: perLimit((limit) => limit.tally.damaged),
   });
+  counter(registry, "lost_keys_total", {
+    help: "Keys gone from the store before their buckets could be full: evicted or deleted.",
+    labels: ["limit"],
+    read: perLimit((limit) => limit.tally.lostKeys),
+  });
   gauge(registry, "share_ratio", {
     help: "Mean part of the rate that this pod may refill with.",
     labels: ["limit"],

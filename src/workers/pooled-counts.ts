@@ -22,6 +22,7 @@ export function addTally(sum: Tally, tally: TallyNumbers): void {
   sum.overAdmitted += tally.overAdmitted;
   sum.clipped += tally.clipped;
   sum.damaged += tally.damaged;
+  sum.lostKeys += tally.lostKeys;
 }
 
 export function addNumbers(sum: Float64Array, numbers: Float64Array): void {

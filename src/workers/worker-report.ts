@@ -11,6 +11,7 @@ export interface TallyNumbers {
   readonly overAdmitted: Tokens;
   readonly clipped: Tokens;
   readonly damaged: number;
+  readonly lostKeys: number;
 }
 
 /** What a limit has decided, and, in a whole report, how its buckets stand. */

@@ -95,6 +95,10 @@ const STORIES: Readonly<Record<string, Story>> = {
     fires: limit("aliquot_damaged_keys_total", "", "0x28 1x30"),
     silent: limit("aliquot_damaged_keys_total", "", "3x60"),
   },
+  AliquotStoredKeysLost: {
+    fires: limit("aliquot_lost_keys_total", "", "0x28 1x30"),
+    silent: limit("aliquot_lost_keys_total", "", "3x60"),
+  },
   AliquotOverAdmission: {
     fires: {
       ...limit("aliquot_over_admitted_tokens_total", "", "0+60x60"),

@@ -76,6 +76,7 @@ const CONTRACT = {
   debt_tokens: "gauge",
   over_admitted_tokens_total: "counter",
   damaged_keys_total: "counter",
+  lost_keys_total: "counter",
   fallback_active: "gauge",
   store_up: "gauge",
   tracked_keys: "gauge",

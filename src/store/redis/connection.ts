@@ -21,7 +21,7 @@ import {
 } from "./client.ts";
 import { loadScript, SCRIPT_NAMES, SCRIPTS, type ScriptName } from "./scripts.ts";
 import { type SentinelWatch, watchSentinels } from "./sentinel-watch.ts";
-import { serverRunOf } from "./server-run.ts";
+import { askServer, evictionsOf } from "./server-run.ts";
 import { classify, messageOf } from "./trouble.ts";
 
 /** Unanswered calls; beyond it a call fails at once. Sixteen for each lane of a single server. */
@@ -49,6 +49,8 @@ export interface RedisConnectionOptions {
   readonly commandTimeoutUs: DurationUs;
   readonly random: Random;
   readonly onConnection: (change: ConnectionChange) => void;
+  /** The server evicts by this policy when it is full; told after each connect. */
+  readonly onEviction: (policy: string) => void;
 }
 
 interface Call {
@@ -237,11 +239,15 @@ export class RedisConnection {
   private async greet(): Promise<void> {
     this.greetings += 1;
     const greeting = this.greetings;
-    const run = await serverRunOf(this.client);
+    const { run, eviction } = await askServer(this.client);
     if (greeting !== this.greetings) return;
     this.serverRun = run;
     this.handshakeSinceMs = undefined;
     this.tell({ up: true });
+    if (eviction !== undefined) this.options.onEviction(eviction);
+    if (this.client instanceof Cluster) {
+      for (const policy of await evictionsOf(this.client)) this.options.onEviction(policy);
+    }
   }
 
   private tell(change: ConnectionChange): void {

@@ -49,6 +49,8 @@ export interface RedisCoordinatorOptions extends RedisAccess {
   readonly random?: Random;
   /** The connection came up or went down; told once per change. */
   readonly onConnection?: (change: ConnectionChange) => void;
+  /** The server evicts by this policy when it is full; told after each connect. */
+  readonly onEviction?: (policy: string) => void;
   /** Time to use in place of Redis's own, for tests; whole us. */
   readonly storeTime?: () => InstantUs;
   /** Number to use in place of the server's run id, for tests. */
@@ -92,6 +94,7 @@ class ScriptCoordinator implements RedisCoordinator {
       commandTimeoutUs: options.commandTimeoutUs,
       random: options.random ?? cryptoRandom,
       onConnection: options.onConnection ?? (() => {}),
+      onEviction: options.onEviction ?? (() => {}),
     });
   }
 
