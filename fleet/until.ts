@@ -1,4 +1,4 @@
-/** Waiting for something that only asking can tell. */
+/** Waiting for something that only asking can tell; the tests wait by it too. */
 const POLL_MS = 10;
 
 /** Asks every few milliseconds until the answer is yes. @throws When the time is over. */

@@ -3,8 +3,8 @@ import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, inject, it } from "vitest";
+import { until } from "../../fleet/until.ts";
 import { type Sidecar, startSidecar, stopSidecars } from "../support/sidecar.ts";
-import { until } from "../support/until.ts";
 import { aliquot } from "./listening-io.ts";
 
 afterEach(stopSidecars);

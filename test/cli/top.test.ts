@@ -1,10 +1,10 @@
 /** `aliquot top` against an ops listener in process, on a terminal that the test is. */
 
 import { beforeEach, describe, expect, it } from "vitest";
+import { until } from "../../fleet/until.ts";
 import type { Terminal, TerminalListener } from "../../src/cli/terminal.ts";
 import { limitOf } from "../server/exact-decider.ts";
 import { OpsDoor } from "../server/ops-door.ts";
-import { until } from "../support/until.ts";
 import { aliquot } from "./listening-io.ts";
 
 const UTF8 = { LANG: "C.UTF-8" };

@@ -10,10 +10,10 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { until } from "../../fleet/until.ts";
 import { ConfigReader, type Reading } from "../../src/config/reading.ts";
 import { ConfigWatch } from "../../src/runtime/config-watch.ts";
 import { SystemClock } from "../../src/runtime/system-clock.ts";
-import { until } from "../support/until.ts";
 
 /** Shorter than the time after which it looks again without an event. */
 const SEEN_WITHIN_MS = 5_000;

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { until } from "../../fleet/until.ts";
 import { type RedisServer, startRedis } from "../support/redis-server.ts";
 import { type Sidecar, startSidecar, stopSidecars } from "../support/sidecar.ts";
-import { until } from "../support/until.ts";
 import { offer, type Served } from "./load.ts";
 import { StoredState } from "./stored.ts";
 

@@ -2,8 +2,8 @@
 import { readFileSync } from "node:fs";
 import { Agent, request } from "node:http";
 import { afterEach, describe, expect, it } from "vitest";
+import { until } from "../../fleet/until.ts";
 import { type Sidecar, startSidecar, stopSidecars } from "../support/sidecar.ts";
-import { until } from "../support/until.ts";
 
 const LIMITS = [
   "  - { name: each, rate: 1/s, burst: 1 }",

@@ -1,6 +1,7 @@
 /** What tests of reloads ask of a running sidecar. */
+
+import { until } from "../../fleet/until.ts";
 import type { Sidecar } from "../support/sidecar.ts";
-import { until } from "../support/until.ts";
 
 /**
  * A swap takes effect within a fifth of a second; the rest is for a machine with other work.

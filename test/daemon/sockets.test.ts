@@ -10,8 +10,8 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { until } from "../../fleet/until.ts";
 import { startSidecar, stopSidecars } from "../support/sidecar.ts";
-import { until } from "../support/until.ts";
 
 const LIMITS = "  - { name: api, rate: 1/h, burst: 1000 }";
 const RESTARTS = 50;

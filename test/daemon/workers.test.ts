@@ -1,8 +1,8 @@
 import { existsSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
+import { until } from "../../fleet/until.ts";
 import { type Sidecar, startSidecar, stopSidecars } from "../support/sidecar.ts";
-import { until } from "../support/until.ts";
 import { offer } from "./load.ts";
 import { askAnew, isAlive, workersOf } from "./workers.ts";
 

@@ -4,7 +4,7 @@
  * compared with that. Excess is the certain one, which no delay can raise.
  */
 import { describe, expect, it } from "vitest";
-import { until } from "../support/until.ts";
+import { until } from "../../fleet/until.ts";
 import { FleetProcess, isAlive, type Report, report } from "./fleet-process.ts";
 
 const perSecond = ({ seconds }: Report, from: number, to: number): number =>

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { until } from "../../fleet/until.ts";
 import { StoredState } from "../daemon/stored.ts";
 import { type RedisServer, startRedis } from "../support/redis-server.ts";
 import { type Sidecar, startSidecar, stopSidecars } from "../support/sidecar.ts";
-import { until } from "../support/until.ts";
 
 /** Refills so slowly that what is missing in the store is what was recorded. */
 const LIMITS = "  - { name: api, rate: 1/d, burst: 100 }";

@@ -8,9 +8,9 @@ import { request } from "node:http";
 import { join } from "node:path";
 import { Client, credentials, status } from "@grpc/grpc-js";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { until } from "../../fleet/until.ts";
 import { freePort } from "../support/free-port.ts";
 import { type RedisServer, startRedis } from "../support/redis-server.ts";
-import { until } from "../support/until.ts";
 import { BuiltImage, entrypoint, healthCommand, lastStage, volume } from "./built-image.ts";
 
 /** Who may become somebody else runs it as the image's user. */

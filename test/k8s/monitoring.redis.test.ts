@@ -1,10 +1,10 @@
 /** Alerts and dashboard next to what a running sidecar tells: queries ask for what is there. */
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { until } from "../../fleet/until.ts";
 import { DnsServer } from "../support/dns-server.ts";
 import { startRedis } from "../support/redis-server.ts";
 import { type Sidecar, startSidecar, stopSidecars } from "../support/sidecar.ts";
-import { until } from "../support/until.ts";
 import { find, objectsOf } from "./manifest-files.ts";
 import { isSelected, readQuery } from "./promql.ts";
 import { ALERTS, dashboard, withChoices } from "./queries.ts";

@@ -3,11 +3,11 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { until } from "../../fleet/until.ts";
 import { DnsSource } from "../../src/membership/dns-source.ts";
 import { PodListing } from "../../src/membership/pod-listing.ts";
 import { searchNames } from "../../src/membership/search-names.ts";
 import { A, DnsServer, REFUSED, SERVER_FAILURE } from "../support/dns-server.ts";
-import { until } from "../support/until.ts";
 
 const WITHIN_MS = 15_000;
 const NAME = "web.shop.svc.cluster.local";

@@ -1,8 +1,9 @@
 /** A Kubernetes source and the server that it asks, and what it told. */
+
+import { until } from "../../fleet/until.ts";
 import { KubernetesSource, type KubernetesTiming } from "../../src/membership/kubernetes-source.ts";
 import { PodListing } from "../../src/membership/pod-listing.ts";
 import { KubeApi, SERVICE } from "../support/kube-api.ts";
-import { until } from "../support/until.ts";
 
 /** Far above what is needed, because the machine may be busy. */
 export const WITHIN_MS = 10_000;

@@ -1,7 +1,7 @@
 /** The Kubernetes source against a server that speaks list and watch over real HTTPS. */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { until } from "../../fleet/until.ts";
 import { type KubeApi, NAMESPACE, podEndpoint } from "../support/kube-api.ts";
-import { until } from "../support/until.ts";
 import { SourceUnderTest, WITHIN_MS } from "./kube-source.ts";
 
 let run: SourceUnderTest;

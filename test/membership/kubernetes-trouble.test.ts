@@ -1,7 +1,7 @@
 /** The Kubernetes source and API servers that hang, reset, forbid and forget. */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { until } from "../../fleet/until.ts";
 import { KubeApi } from "../support/kube-api.ts";
-import { until } from "../support/until.ts";
 import { SourceUnderTest, WITHIN_MS } from "./kube-source.ts";
 
 let run: SourceUnderTest;

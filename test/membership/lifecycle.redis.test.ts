@@ -5,6 +5,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { until } from "../../fleet/until.ts";
 import { aliquot } from "../cli/listening-io.ts";
 import { ConfigMap } from "../daemon/config-map.ts";
 import { offer, type Served } from "../daemon/load.ts";
@@ -19,7 +20,6 @@ import {
   startSidecar,
   stopSidecars,
 } from "../support/sidecar.ts";
-import { until } from "../support/until.ts";
 import { admittedPerSecond, everyPodCounts, inFallback, listedBy } from "./listed-pods.ts";
 
 /** Sidecars and their load share two cores with other tests. */

@@ -3,11 +3,11 @@
  * listed, also while Redis is stopped, and then the fallback uses it.
  */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { until } from "../../fleet/until.ts";
 import { DnsServer } from "../support/dns-server.ts";
 import { KubeApi } from "../support/kube-api.ts";
 import { type RedisServer, startRedis } from "../support/redis-server.ts";
 import { type Sidecar, stopSidecars } from "../support/sidecar.ts";
-import { until } from "../support/until.ts";
 import {
   admittedPerSecond,
   everyPodCounts,

@@ -1,9 +1,9 @@
 /** A fleet of real sidecars that a Kubernetes API server or a DNS server lists. */
 import { expect } from "vitest";
+import { until } from "../../fleet/until.ts";
 import { offer } from "../daemon/load.ts";
 import { type KubeApi, SERVICE } from "../support/kube-api.ts";
 import { type Sidecar, type SidecarOptions, startSidecar } from "../support/sidecar.ts";
-import { until } from "../support/until.ts";
 
 /** Membership and environment of a pod that this API server lists. */
 export function listedBy(api: KubeApi): Pick<SidecarOptions, "extra" | "env"> {

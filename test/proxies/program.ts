@@ -5,7 +5,7 @@ import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { until } from "../support/until.ts";
+import { until } from "../../fleet/until.ts";
 
 const READY_WITHIN_MS = 20_000;
 const OUTPUT_KEPT = 8_000;

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Redis } from "ioredis";
 import { afterEach, describe, expect, it, onTestFinished } from "vitest";
+import { until } from "../../fleet/until.ts";
 import { untilReloads } from "../daemon/reloading.ts";
 import { startRedis } from "../support/redis-server.ts";
 import {
@@ -11,7 +12,6 @@ import {
   startSidecar,
   stopSidecars,
 } from "../support/sidecar.ts";
-import { until } from "../support/until.ts";
 
 afterEach(stopSidecars);
 

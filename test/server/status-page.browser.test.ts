@@ -6,6 +6,7 @@
 import { writeFileSync } from "node:fs";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { until } from "../../fleet/until.ts";
 import { keyDigest } from "../../src/store/redis/keys.ts";
 import {
   expectItFits,
@@ -18,7 +19,6 @@ import {
   startBrowser,
 } from "../support/browser.ts";
 import { type Sidecar, startSidecar, stopSidecars } from "../support/sidecar.ts";
-import { until } from "../support/until.ts";
 import { OpsDoor } from "./ops-door.ts";
 
 /** What runs as soon as anything takes it for markup, and what misleads whoever reads it. */

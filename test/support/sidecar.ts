@@ -11,8 +11,8 @@ import { Agent, request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { inject } from "vitest";
+import { until } from "../../fleet/until.ts";
 import { freePort } from "./free-port.ts";
-import { until } from "./until.ts";
 
 export interface SidecarOptions {
   /** The `limits` section, as YAML list items. */

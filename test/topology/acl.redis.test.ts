@@ -4,10 +4,10 @@ import { join } from "node:path";
 import { Redis } from "ioredis";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { RedisCluster } from "../../fleet/redis-cluster.ts";
+import { until } from "../../fleet/until.ts";
 import { projectFiles } from "../support/project-files.ts";
 import { type RedisServer, startRedis } from "../support/redis-server.ts";
 import { type Sidecar, startSidecar, stopSidecars } from "../support/sidecar.ts";
-import { until } from "../support/until.ts";
 import { admitted, consumed, gathered, settled } from "./bookkeeping.ts";
 
 const LIMITS = "  - { name: slow, rate: 1/d, burst: 1000 }";

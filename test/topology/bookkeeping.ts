@@ -4,8 +4,8 @@
  */
 import type { Cluster, Redis } from "ioredis";
 import { missingTokens, stateName as nameIn } from "../../fleet/stored-tokens.ts";
+import { until } from "../../fleet/until.ts";
 import type { Sidecar } from "../support/sidecar.ts";
-import { until } from "../support/until.ts";
 
 const FLEET = "test";
 const SETTLED_WITHIN_MS = 15_000;

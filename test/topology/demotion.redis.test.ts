@@ -1,9 +1,9 @@
 import { Redis } from "ioredis";
 import { afterEach, describe, expect, it } from "vitest";
+import { until } from "../../fleet/until.ts";
 import { type RedisServer, startRedis } from "../support/redis-server.ts";
 import { startSidecar, stopSidecars } from "../support/sidecar.ts";
 import { StalledProxy } from "../support/stalled-proxy.ts";
-import { until } from "../support/until.ts";
 import { consumed, gathered, settled } from "./bookkeeping.ts";
 import { Traffic } from "./traffic.ts";
 

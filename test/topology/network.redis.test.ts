@@ -1,9 +1,9 @@
 import { Redis } from "ioredis";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { until } from "../../fleet/until.ts";
 import { type RedisServer, startRedis } from "../support/redis-server.ts";
 import { type Sidecar, startSidecar, stopSidecars } from "../support/sidecar.ts";
 import { StalledProxy } from "../support/stalled-proxy.ts";
-import { until } from "../support/until.ts";
 import { admitted, consumedOver, gathered, settled } from "./bookkeeping.ts";
 import { Traffic } from "./traffic.ts";
 

@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { SentinelGroup } from "../../fleet/sentinel-group.ts";
+import { until } from "../../fleet/until.ts";
 import { type RedisServer, startRedis } from "../support/redis-server.ts";
 import { type Sidecar, startSidecar, stopSidecars } from "../support/sidecar.ts";
-import { until } from "../support/until.ts";
 import { consumed, gathered, settled } from "./bookkeeping.ts";
 import { Traffic } from "./traffic.ts";
 

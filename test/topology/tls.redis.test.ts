@@ -3,11 +3,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Redis } from "ioredis";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { until } from "../../fleet/until.ts";
 import { freePort } from "../support/free-port.ts";
 import { type RedisServer, startRedis } from "../support/redis-server.ts";
 import { type Sidecar, startSidecar, stopSidecars } from "../support/sidecar.ts";
 import { TlsAuthority } from "../support/tls-authority.ts";
-import { until } from "../support/until.ts";
 import { consumed } from "./bookkeeping.ts";
 
 const LIMITS = "  - { name: slow, rate: 1/d, burst: 1000 }";

@@ -2,9 +2,9 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, describe, expect, it } from "vitest";
+import { until } from "../../fleet/until.ts";
 import { SystemClock } from "../../src/runtime/system-clock.ts";
 import { WorkerPool, type WorkerPoolOptions } from "../../src/workers/worker-pool.ts";
-import { until } from "../support/until.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "aliquot-pool-"));
 let pool: WorkerPool<string> | undefined;
