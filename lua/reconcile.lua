@@ -75,7 +75,8 @@ for i = 3, #KEYS do
 
   local s = state
   -- What a failover has lost the pods report again: it is charged by that.
-  if lost > 0 and replied_at < lane.moved_at + STRICT_HOLD then full_at = 0 end
+  local moved_at = lane.moved_at
+  if moved_at > 0 and lost > 0 and replied_at < moved_at + STRICT_HOLD then full_at = 0 end
   local fault = open_key(values[i], odd[i], now, lane, full_at)
   advance_key(now)
 

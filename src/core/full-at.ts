@@ -10,7 +10,7 @@
  * that the level was told of.
  */
 import type { BucketTable } from "./bucket-table.ts";
-import { EPOCH, FULL_AT, OWN_DEMAND } from "./hybrid-row.ts";
+import { EPOCH, FULL_AT, LEVEL, OWN_DEMAND, REPLIED_AT } from "./hybrid-row.ts";
 import type { BucketShape } from "./limit.ts";
 import type { InstantUs } from "./units.ts";
 
@@ -29,6 +29,26 @@ export function fullAfter(
 ): InstantUs {
   const ticks = Math.floor(((burst - level) * period) / refill) - 1;
   return ticks > 0 ? storeNow + ticks * tickUs : NO_FULL_AT;
+}
+
+/**
+ * Notes the level that `told` holds at `levelAt`, at the store time of the row's last reply. It is
+ * read here, because a number that is handed over would be allocated.
+ */
+export function noteFullAt(
+  cells: Float64Array,
+  at: number,
+  limit: BucketShape,
+  told: Float64Array,
+  levelAt: number,
+): void {
+  cells[at + FULL_AT] = fullAfter(limit, told[levelAt] as number, cells[at + REPLIED_AT] as number);
+}
+
+/** Whether the row knows what follows from the level and the time of its last reply, no other. */
+export function isFullAtDerived(cells: Float64Array, at: number, limit: BucketShape): boolean {
+  const level = cells[at + LEVEL] as number;
+  return cells[at + FULL_AT] === fullAfter(limit, level, cells[at + REPLIED_AT] as number);
 }
 
 /** What the row knows, for an entry that is sent under this epoch. The row is awake. */

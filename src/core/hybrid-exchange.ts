@@ -4,7 +4,7 @@
  */
 import { ANSWERED, type BucketTable, DENIED } from "./bucket-table.ts";
 import { ENTRY, ENTRY_FIELDS, REPLY } from "./exchange.ts";
-import { fullAfter, knownFullAt, NO_FULL_AT } from "./full-at.ts";
+import { NO_FULL_AT, noteFullAt } from "./full-at.ts";
 import { coldTokens, flowMax } from "./hybrid.ts";
 import {
   ASKED_AT,
@@ -74,7 +74,7 @@ export function cutRow(
   entries[base + ENTRY.rttSeconds] = terms.rttUs / US_PER_SECOND;
   entries[base + ENTRY.want] = terms.leaving ? 0 : wanted(cells, at, limit, terms);
   entries[base + ENTRY.flow] = cells[at + FLOW] as number;
-  entries[base + ENTRY.fullAt] = knownFullAt(table, slot, terms.epoch);
+  entries[base + ENTRY.fullAt] = sameEpoch ? (cells[at + FULL_AT] as number) : NO_FULL_AT;
 
   cells[at + IN_FLIGHT_TOKENS] = cells[at + UNREPORTED] as number;
   cells[at + UNREPORTED] = 0;
@@ -103,7 +103,7 @@ export function orphanEntry(
   const at = table.at(slot);
   writeReport(cells, at, table.limitOf(slot), now, out, 0);
   out[ENTRY.ownDemand] = cells[at + OWN_DEMAND] as number;
-  out[ENTRY.fullAt] = knownFullAt(table, slot, epoch);
+  out[ENTRY.fullAt] = cells[at + EPOCH] === epoch ? (cells[at + FULL_AT] as number) : NO_FULL_AT;
 }
 
 /** A report of nothing but consumption, for a key whose row may be gone. */
@@ -126,6 +126,8 @@ export interface ReplyTerms {
   readonly duplicate: boolean;
   /** The reply came too late, or for another state of the key: take note, but use no grant. */
   readonly late: boolean;
+  /** The limit has got other numbers since the cut. */
+  readonly otherShape: boolean;
 }
 
 /** Applies one entry of a reply to its row. The row must have been touched. */
@@ -153,9 +155,8 @@ export function applyReply(
   cells[at + REGISTERED] = terms.duplicate ? 0 : 1;
   cells[at + EPOCH] = terms.epoch;
   cells[at + ASKED_AT] = terms.sentAt;
-  cells[at + FULL_AT] = isOfLimit(limit, sent, sentBase)
-    ? fullAfter(limit, reply[replyBase + REPLY.level] as number, terms.storeNow)
-    : NO_FULL_AT;
+  if (terms.otherShape) cells[at + FULL_AT] = NO_FULL_AT;
+  else noteFullAt(cells, at, limit, reply, replyBase + REPLY.level);
   table.flags[slot] = (table.flags[slot] as number) | ANSWERED;
   table.markChanged(slot);
   if (terms.late) {
@@ -182,16 +183,6 @@ export function applyReply(
   cells[at + FLOW_AT] = Math.max(terms.now, cells[at + FLOW_AT] as number);
   noteLevel(cells, at, terms.now, reply, replyBase);
   cells[at + STOCK_US] = (reply[replyBase + REPLY.stockSeconds] as number) * US_PER_SECOND;
-}
-
-/** Whether an entry was worded for these numbers; a reload may have come in between. */
-function isOfLimit(limit: Limit, sent: Float64Array, sentBase: number): boolean {
-  return (
-    sent[sentBase + ENTRY.refill] === limit.refill &&
-    sent[sentBase + ENTRY.period] === limit.period &&
-    sent[sentBase + ENTRY.tickUs] === limit.tickUs &&
-    sent[sentBase + ENTRY.burst] === limit.burst
-  );
 }
 
 function noteLevel(

@@ -1,10 +1,12 @@
 /** Applies the reply to a batch to the rows that were cut into it. */
 import { type BucketTable, FALLBACK, IN_FLIGHT, USED_AT } from "./bucket-table.ts";
 import { type BatchReply, ENTRY, ENTRY_FIELDS, REPLY, REPLY_FIELDS } from "./exchange.ts";
+import { isSameShape } from "./full-at.ts";
 import type { HybridBuckets } from "./hybrid.ts";
 import { applyReply } from "./hybrid-exchange.ts";
 import { FLOW, FLOW_AT, ISOLATED_AT } from "./hybrid-row.ts";
 import { type CutBatch, STALE_US } from "./lane.ts";
+import type { Limit } from "./limit.ts";
 import type { InstantUs } from "./units.ts";
 
 /** A reply older than this many intervals grants nothing: the pod has gone on without it. */
@@ -72,6 +74,7 @@ export class ReplyApplier {
       epoch: reply.epoch,
       duplicate: reply.duplicate,
       late: late || when.isLeaving,
+      otherShape: !isSameShape(batch.limits[i] as Limit, table.limitOf(slot)),
     };
     applyReply(
       table,

@@ -7,7 +7,7 @@
  * the last bit, so that waking it gives the very row back; what does not fit stays awake.
  */
 import { DEFICIT, DEFICIT_TICKS, USED_AT } from "./bucket-table.ts";
-import { fullAfter } from "./full-at.ts";
+import { isFullAtDerived, noteFullAt } from "./full-at.ts";
 import { flowMax, TRIGGER_GAP_US } from "./hybrid.ts";
 import {
   ASKED_AT,
@@ -22,7 +22,6 @@ import {
   FLOW_AT,
   FLOW_MAX,
   FLOW_RATE,
-  FULL_AT,
   HEARD_AT,
   HYBRID_ROW,
   IN_FLIGHT_TOKENS,
@@ -101,7 +100,7 @@ export class RestedRows {
       cells[at + CUT_AT] === askedAt &&
       cells[at + FLOW_AT] === heardAt &&
       cells[at + FLOW_MAX] === flowMax(limit, rate) &&
-      cells[at + FULL_AT] === fullAtOf(limit, cells, at) &&
+      isFullAtDerived(cells, at, limit) &&
       now - (cells[at + TRIGGERED_AT] as number) >= TRIGGER_GAP_US;
     if (!isDerived || !isWhole(stock) || !isWhole(unused)) return NO_TIDING;
     // An instant is a difference of two, which is exact for whole microseconds only.
@@ -149,7 +148,7 @@ export class RestedRows {
     cells[at + REGISTERED] = this.#tidings.of(id, TIDING.registered);
     cells[at + STOCK_US] = this.#tidings.of(id, TIDING.stockUs);
     cells[at + USED_AT] = this.usedAt(slot, id);
-    cells[at + FULL_AT] = fullAtOf(limit, cells, at);
+    noteFullAt(cells, at, limit, cells, at + LEVEL);
     this.drop(id);
   }
 
@@ -170,11 +169,6 @@ export class RestedRows {
   level(slot: number): Tokens {
     return this.#kept[slot * KEPT.length + KEPT_LEVEL] as number;
   }
-}
-
-/** As the reply told it that told the level. */
-function fullAtOf(limit: Limit, cells: Float64Array, at: number): InstantUs {
-  return fullAfter(limit, cells[at + LEVEL] as number, cells[at + REPLIED_AT] as number);
 }
 
 function isWhole(value: number): boolean {

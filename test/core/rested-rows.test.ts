@@ -46,7 +46,15 @@ class Reconciled {
       answer[REPLY[name as keyof typeof REPLY]] = value;
     }
     const heard = { now: HEARD_US, sentAt: ASKED_US, storeNow: 9 * SECOND, epoch: 7 };
-    applyReply(table, slot, { ...heard, duplicate: false, late: false }, answer, 0, sent, 0);
+    applyReply(
+      table,
+      slot,
+      { ...heard, duplicate: false, late: false, otherShape: false },
+      answer,
+      0,
+      sent,
+      0,
+    );
     return slot;
   }
 

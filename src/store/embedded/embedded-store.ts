@@ -9,7 +9,6 @@ import {
   type Batch,
   type BatchReply,
   type ByName,
-  ENTRY,
   ENTRY_FIELDS,
   groupOfKey,
   REPLY,
@@ -30,10 +29,10 @@ import type { Heard } from "../lane-ear.ts";
 import { applyLease, applyTake, isStale, termsOfCall } from "./call-rule.ts";
 import { FleetRecord } from "./fleet-record.ts";
 import { KeyState } from "./key-state.ts";
-import { type KeyTerms, STRICT_HOLD_US } from "./key-terms.ts";
+import type { KeyTerms } from "./key-terms.ts";
 import { type LaneRecord, openLane, packLane, unpackLane } from "./lane-record.ts";
 import { type Kept, LaneStore } from "./lane-store.ts";
-import { applyEntry, isOfSameLimit, termsOfEntry } from "./reconcile-rule.ts";
+import { applyEntry, fullAtOf, isOfSameLimit, termsOfEntry } from "./reconcile-rule.ts";
 
 /** A sequence record outlives any batch that a pod still repeats. */
 const SEQ_LIFE_US = 600 * US_PER_SECOND;
@@ -100,18 +99,14 @@ export class EmbeddedStore {
     const terms = { now, repeated, pods: batch.pods, hold: batch.hold };
     const count = Math.floor(batch.entries.length / ENTRY_FIELDS);
     const entries = new Float64Array(count * REPLY_FIELDS);
+    const isKnown = batch.epoch === record.epoch;
     let limit = termsOfEntry(batch.entries, 0, batch.hold);
     for (let i = 0; i < count; i += 1) {
       const name = keyName(batch.limits[i]?.name ?? "", batch.keys[i] ?? "");
       if (i > 0 && !isOfSameLimit(batch.entries, i)) {
         limit = termsOfEntry(batch.entries, i, batch.hold);
       }
-      const at = i * ENTRY_FIELDS;
-      const repliedAt = batch.entries[at + ENTRY.repliedAt] ?? 0;
-      // What a failover has lost the pods report again: it is charged by that.
-      const isMoved = limit.lost > 0 && repliedAt < record.movedAt + STRICT_HOLD_US;
-      const isKnown = batch.epoch === record.epoch && !isMoved;
-      const fullAt = isKnown ? (batch.entries[at + ENTRY.fullAt] ?? 0) : 0;
+      const fullAt = isKnown ? fullAtOf(batch.entries, i, limit, record) : 0;
       entries[i * REPLY_FIELDS + REPLY.fault] = this.change(lane, name, record, limit, fullAt, () =>
         applyEntry(this.state, limit, terms, batch.entries, i, entries),
       );

@@ -6,7 +6,7 @@ import { ENTRY, ENTRY_FIELDS, REPLY, REPLY_FIELDS } from "../../core/exchange.ts
 import type { InstantUs } from "../../core/units.ts";
 import { expn, max, min } from "./arithmetic.ts";
 import type { KeyState } from "./key-state.ts";
-import { type KeyTerms, termsOf } from "./key-terms.ts";
+import { type KeyTerms, type Losses, STRICT_HOLD_US, termsOf } from "./key-terms.ts";
 
 const E1 = Math.E;
 
@@ -40,6 +40,22 @@ export function isOfSameLimit(entries: Float64Array, index: number): boolean {
     if (entries[at + field] !== entries[at + field - ENTRY_FIELDS]) return false;
   }
   return true;
+}
+
+/** Before when the bucket of entry `index` cannot be full, as its pod knows; 0 for unknown. */
+export function fullAtOf(
+  entries: Float64Array,
+  index: number,
+  { lost }: KeyTerms,
+  { movedAt }: Losses,
+): InstantUs {
+  const at = index * ENTRY_FIELDS;
+  if (movedAt > 0 && lost > 0) {
+    // What a failover has lost the pods report again: it is charged by that.
+    const repliedAt = entries[at + ENTRY.repliedAt] ?? 0;
+    if (repliedAt < movedAt + STRICT_HOLD_US) return 0;
+  }
+  return entries[at + ENTRY.fullAt] ?? 0;
 }
 
 /** Applies entry `index` to an opened and advanced key and writes reply `index`. */
