@@ -123,19 +123,23 @@ for i = 3, #KEYS do
   local flow_rate = share * rate * max(0, min(1, pace))
 
   -- Stock: whole tokens, only what the ledger has, and a cost that the pod could not cover first.
-  -- The fewer pods this one knows of, the more stays behind for one that it does not: a pod that
-  -- believes to be alone holds half.
-  local known = pods * pods
-  local target = share * part * max(0, available) * (known / (known + 1))
+  -- Something stays behind for a pod that this one has not heard of yet, unless it is needed here;
+  -- the more pods it knows of, the less.
+  local there = max(0, available)
+  local target = share * part * there
   if demand == 0 then target = min(min(target, cold / pods), held) end
   target = floor(target)
   local room = floor(available - s.O - s.Op)
+  local grant = min(target - held, room - floor(there / (2 * pods * pods)))
   if want > 0 then
     local need = ceil(want - min(flow, max(1, flow_rate * interval)))
-    if need > target and need - held <= room then target = min(need, burst) end
+    if need - held > grant and need - held <= room then
+      target = max(target, min(need, burst))
+      grant = min(need, burst) - held
+    end
   end
   local granted = 0
-  if not repeated then granted = max(0, min(target - held, room)) end
+  if not repeated then granted = max(0, grant) end
   s.O = s.O + granted
 
   save_key(KEYS[i])

@@ -42,6 +42,8 @@ const STOCK_SAFETY = 0.98;
 const FLOW_SLACK = 1e-9;
 /** A held check must find this part of the burst beyond its cost, or overload would ask always. */
 const ASK_MARGIN = 0.05;
+/** From this share on nobody else spends enough for the estimate to be wrong. */
+const LONE_SHARE = 0.9;
 /** A cost above this part of the burst is no demand: refused once, it would take all shares. */
 const DEMAND_PART = 1 / 8;
 /** Two early reconciles of one key are at least this far apart. */
@@ -189,7 +191,7 @@ export class HybridBuckets {
   /** Whether the store would probably grant a cost that the pod cannot cover by itself. */
   isWorthAsking(at: number, limit: Limit, cost: Tokens, now: InstantUs): boolean {
     if (this.isStale(at, limit, now)) return true;
-    return this.estimate(at, limit, now) >= cost + ASK_MARGIN * limit.burst;
+    return this.estimate(at, limit, now) >= cost + this.#askMargin(at, limit);
   }
 
   /** Stock ran low after a grant: time for an early reconcile. */
@@ -226,7 +228,7 @@ export class HybridBuckets {
     const byFlow = reachable ? (cost - this.spendable(at)) / rate : Number.POSITIVE_INFINITY;
     const ageSeconds = (now - (cells[at + ASKED_AT] as number)) / US_PER_SECOND;
     const byAsking = Math.min(
-      (cost + ASK_MARGIN * limit.burst - estimate) / rate,
+      (cost + this.#askMargin(at, limit) - estimate) / rate,
       Math.max((cost - estimate) / limit.rate, (3 * limit.intervalUs) / US_PER_SECOND - ageSeconds),
     );
     const seconds = Math.min(byFlow, byAsking);
@@ -256,6 +258,11 @@ export class HybridBuckets {
     const { cells } = this.#table;
     cells[at + RELEASED] = (cells[at + RELEASED] as number) + (cells[at + STOCK] as number);
     cells[at + STOCK] = 0;
+  }
+
+  #askMargin(at: number, limit: Limit): number {
+    const isLone = (this.#table.cells[at + SHARE] as number) >= LONE_SHARE;
+    return isLone ? 0 : ASK_MARGIN * limit.burst;
   }
 
   #answered(at: number): boolean {

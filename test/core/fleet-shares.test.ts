@@ -21,6 +21,8 @@ describe("O5 three pods that load a limit evenly", () => {
       pods: 3,
       membershipTimeoutUs: 3 * SECOND,
     });
+    // Every pod counts three from the first check on.
+    fleet.runUntil(2 * SECOND);
     const start = fleet.now;
     for (const pod of fleet.pods) fleet.offer(pod, 40, start + 60 * SECOND);
     const counts = new Set<number>();

@@ -37,3 +37,18 @@ describe.each([100, 500])("a limit of 1000 an hour, interval %d ms", (intervalMs
     expect(fleet.admittedBetween(0, fleet.now)).toBeGreaterThanOrEqual(1000);
   });
 });
+
+describe.each([3, 10, 40])("a slow limit with a burst of %d", (burst) => {
+  it.each([0, 5, 60])("is all a lone pod's, asked for every %d ms", (everyMs) => {
+    const limit = limitOf({ tokens: 1, spanUs: 3600 * SECOND, burst, mode: "hybrid" });
+    const fleet = new VirtualFleet({ limits: [limit], pods: 1 });
+    const [pod] = fleet.pods;
+    if (pod === undefined) throw new Error("there is a pod");
+    const verdicts: boolean[] = [];
+    for (let i = 0; i < burst + 1; i += 1) {
+      verdicts.push(fleet.ask(pod, { limit, key: "k", cost: 1 }).allowed);
+      fleet.runUntil(fleet.now + everyMs * MS);
+    }
+    expect(verdicts).toEqual([...Array.from({ length: burst }, () => true), false]);
+  });
+});

@@ -143,22 +143,27 @@ function grant(
   const pace = 1 + min(0, available) / (terms.rate * (E1 * (interval + rtt)));
   const flowRate = share * terms.rate * max(0, min(1, pace));
 
-  // The fewer pods this one knows of, the more stays behind for one that it does not: a pod that
-  // believes to be alone holds half.
-  const known = batch.pods * batch.pods;
-  let target = share * part * max(0, available) * (known / (known + 1));
+  // Something stays behind for a pod that this one has not heard of yet, unless it is needed here;
+  // the more pods it knows of, the less.
+  const there = max(0, available);
+  let target = share * part * there;
   if ((entry[ENTRY.demand] ?? 0) === 0) {
     target = min(min(target, (entry[ENTRY.cold] ?? 0) / batch.pods), held);
   }
   target = Math.floor(target);
   const room = Math.floor(available - s.O - s.Op);
+  const spare = Math.floor(there / (2 * batch.pods * batch.pods));
+  let grant = min(target - held, room - spare);
   const want = entry[ENTRY.want] ?? 0;
   if (want > 0) {
     const flow = entry[ENTRY.flow] ?? 0;
     const need = Math.ceil(want - min(flow, max(1, flowRate * interval)));
-    if (need > target && need - held <= room) target = min(need, terms.burst);
+    if (need - held > grant && need - held <= room) {
+      target = max(target, min(need, terms.burst));
+      grant = min(need, terms.burst) - held;
+    }
   }
-  const granted = batch.repeated ? 0 : max(0, min(target - held, room));
+  const granted = batch.repeated ? 0 : max(0, grant);
   s.O = s.O + granted;
   out[REPLY.level] = level;
   out[REPLY.available] = available;
