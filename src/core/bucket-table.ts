@@ -247,12 +247,12 @@ export class BucketTable {
    * The row to evict: the first that was not used since the hand last passed. Undefined when every
    * row is pinned by an unanswered batch or a held check.
    */
-  victim(kept: readonly number[]): number | undefined {
+  victim(isKept: (slot: number) => boolean): number | undefined {
     for (let step = 0; step < 2 * this.#rows; step += 1) {
       const slot = this.#hand;
       this.#hand = slot + 1 >= this.#rows ? 0 : slot + 1;
       const flags = this.flags[slot] as number;
-      if (!this.isLive(slot) || (flags & PINNED) !== 0 || kept.includes(slot)) continue;
+      if (!this.isLive(slot) || (flags & PINNED) !== 0 || isKept(slot)) continue;
       if ((flags & RECENT) === 0) return slot;
       this.flags[slot] = flags & ~RECENT;
     }

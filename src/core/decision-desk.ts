@@ -4,7 +4,7 @@
  */
 import type { Accounts } from "./accounts.ts";
 import type { Books } from "./books.ts";
-import { type Check, type Decision, undecided } from "./decision.ts";
+import { CHECKS_MAX, type Check, type Decision, undecided } from "./decision.ts";
 import type { Effect, Held } from "./effect.ts";
 import type { Eviction } from "./eviction.ts";
 import type { HeldCheck, HeldChecks } from "./held-checks.ts";
@@ -14,9 +14,6 @@ import { Seat } from "./seat.ts";
 import type { StoreDecided } from "./store-decided.ts";
 import { type DurationUs, type InstantUs, type Tokens, US_PER_SECOND } from "./units.ts";
 import { Verdict, type Verdicts } from "./verdicts.ts";
-
-/** A check may name so many limits; seats for them are made once. */
-export const CHECKS_MAX = 16;
 
 /** A large cost is told to the fleet with the heartbeats of so long; the fleet remembers it. */
 const LARGE_COST_US: DurationUs = 60 * US_PER_SECOND;

@@ -2,6 +2,9 @@
 import type { Limit } from "./limit.ts";
 import type { DurationUs, Tokens } from "./units.ts";
 
+/** A check may name so many limits; what is needed for them is made once. */
+export const CHECKS_MAX = 16;
+
 export interface Check {
   readonly limit: Limit;
   /** What a request is counted under; opaque, compared code unit by code unit. */

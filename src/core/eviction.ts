@@ -1,5 +1,6 @@
 /** Makes room for a new key in a full table: an old one goes, and its report goes out before it. */
 import type { BucketTable } from "./bucket-table.ts";
+import { CHECKS_MAX } from "./decision.ts";
 import { IDLE_US } from "./housekeeping.ts";
 import type { StoreCalls } from "./store-calls.ts";
 import type { StoreLink } from "./store-link.ts";
@@ -17,7 +18,8 @@ export class Eviction {
   /** When a key that was in use had to make room for another. */
   #crowdedAt: InstantUs = Number.NEGATIVE_INFINITY;
   /** Rows of the check that is being decided; none of them makes room for another of it. */
-  readonly #kept: number[] = [];
+  readonly #kept = new Int32Array(CHECKS_MAX);
+  #keptCount = 0;
 
   constructor(parts: EvictionParts) {
     this.#parts = parts;
@@ -25,11 +27,12 @@ export class Eviction {
 
   /** A new check begins. */
   keepNone(): void {
-    this.#kept.length = 0;
+    this.#keptCount = 0;
   }
 
   keep(slot: number): void {
-    this.#kept.push(slot);
+    this.#kept[this.#keptCount] = slot;
+    this.#keptCount += 1;
   }
 
   /** Keys in use are being evicted: a new one may be one of those, and starts with nothing. */
@@ -40,7 +43,7 @@ export class Eviction {
   /** @returns False when every row is pinned, or the check's own. */
   makeRoom(now: InstantUs): boolean {
     const { table, link, sole, calls } = this.#parts;
-    const victim = table.victim(this.#kept);
+    const victim = table.victim((slot) => this.#isKept(slot));
     if (victim === undefined) return false;
     if (now - table.usedAt(victim) < IDLE_US) this.#crowdedAt = now;
     if (!sole) {
@@ -50,5 +53,9 @@ export class Eviction {
     table.remove(victim);
     table.evicted += 1;
     return true;
+  }
+  #isKept(slot: number): boolean {
+    for (let i = 0; i < this.#keptCount; i += 1) if (this.#kept[i] === slot) return true;
+    return false;
   }
 }
