@@ -43,7 +43,7 @@ const SIDECAR = fileURLToPath(new URL("../src/main.js", import.meta.url));
 /** Envoy has one connection for each of its workers. */
 const CONNECTIONS = 2;
 const AT_ONCE = 64;
-const WARM_CALLS = 30_000;
+const WARM_CALLS = 20_000;
 const KEYS = 1_000;
 const READY_WITHIN_MS = 10_000;
 
@@ -60,7 +60,7 @@ export async function measureGrpcCalls(
       [stage.ours, ours],
       [stage.bare, bare],
     ];
-    await stage.warmUp("hybrid");
+    await stage.warmUp("hybrid", load);
     for (let round = 0; round < setup.rounds.count; round += 1) {
       for (const [server, meter] of sides) {
         const before = processorUs(server.pid);
@@ -92,7 +92,7 @@ export async function measureGrpcTimes(mode: GrpcMode, setup: BenchSetup): Promi
   const stage = await Stage.open(setup, true);
   const load = { perSecond: PACED_PER_SECOND, waiting: waitingOf(setup, true) };
   try {
-    await stage.warmUp(mode);
+    await stage.warmUp(mode, load);
     const states: StateTimes[] = [];
     for (const state of REDIS_STATES) {
       if (state === "hanging") stage.redis?.pause();
@@ -154,11 +154,15 @@ class Stage {
     }
   }
 
-  /** So many calls to each that their code is compiled, however slow the machine is. */
-  async warmUp(mode: GrpcMode): Promise<void> {
+  /**
+   * So many calls to each that their code is compiled, however slow the machine is. At the pace that
+   * is measured: a flood leaves garbage behind, and collecting it would be a pause of the next
+   * rounds that their own pace does not make.
+   */
+  async warmUp(mode: GrpcMode, load: GrpcOrder["load"]): Promise<void> {
     for (const server of [this.ours, this.bare]) {
       for (let calls = 0; calls < WARM_CALLS; ) {
-        calls += (await this.run(server, mode, { atOnce: AT_ONCE })).answers;
+        calls += (await this.run(server, mode, load)).answers;
       }
     }
   }
