@@ -1,5 +1,5 @@
 /** The comparison of designs as it is printed. */
-import { BASELINES, type DesignName, type Front, HIGH_PART } from "./design.ts";
+import { BASELINES, type DesignName, type Front } from "./design.ts";
 import { type DesignFigures, type DesignRow, type DesignTimes, rowOf } from "./designs.ts";
 import { ratioOf, spreadOf } from "./rounds.ts";
 import { p99Ratio, spreadText, timesText } from "./times.ts";
@@ -46,9 +46,9 @@ export function processorUsOf({ design, clientUs, serverUs, redisUs }: DesignRow
 }
 
 function timesLines(times: DesignTimes, rows: readonly DesignRow[]): string[] {
-  const { front, perSecond, isHigh } = times;
+  const { front, perSecond, part } = times;
   const base = times.rows.find(({ design }) => design.name === BASELINES[front]);
-  const pace = isHigh ? ` (${HIGH_PART * 100} % of the most that Lua did)` : "";
+  const pace = part === undefined ? "" : ` (${part * 100} % of the most that Lua did)`;
   return [
     `    ms from when a check was due, ${perSecond} checks a second${pace}`,
     ...times.rows.map(({ design, rounds }) => {

@@ -16,7 +16,7 @@ import {
   type Design,
   type DesignName,
   type Front,
-  HIGH_PART,
+  HIGH_PARTS,
   LOW_PACE,
 } from "./design.ts";
 import { Deciders } from "./design-deciders.ts";
@@ -44,7 +44,8 @@ export interface DesignRow {
 export interface DesignTimes {
   readonly front: Front;
   readonly perSecond: number;
-  readonly isHigh: boolean;
+  /** Of what the baseline reached; undefined for the lower pace. */
+  readonly part: number | undefined;
   readonly rows: readonly { readonly design: Design; readonly rounds: readonly AskerTimes[] }[];
 }
 
@@ -66,14 +67,14 @@ export async function measureDesigns(setup: BenchSetup): Promise<DesignFigures> 
     const times: DesignTimes[] = [];
     for (const front of ["ioredis", "http"] as const) {
       const alike = courses.filter((each) => each.design.front === front && each.isTimed);
-      for (const isHigh of [false, true]) {
-        const perSecond = isHigh ? highPace(rows, front) : LOW_PACE;
+      for (const part of [undefined, ...HIGH_PARTS]) {
+        const perSecond = part === undefined ? LOW_PACE : highPace(rows, front, part);
         const waiting = waitingOf(setup, front === "http");
         const order = { perSecond, seconds: setup.rounds.seconds, waiting };
         const sides = alike.map((course) => () => course.paced(order));
         const told = await pacedInTurn(sides, setup.rounds.count);
         const timed = alike.map(({ design }, index) => ({ design, rounds: told[index] ?? [] }));
-        times.push({ front, perSecond, isHigh, rows: timed });
+        times.push({ front, perSecond, part, rows: timed });
       }
     }
     return { rows, times };
@@ -84,8 +85,8 @@ export async function measureDesigns(setup: BenchSetup): Promise<DesignFigures> 
 }
 
 /** Checks a second: a part of the median that the baseline of a front reached. */
-export function highPace(rows: readonly DesignRow[], front: Front): number {
-  return Math.round(HIGH_PART * spreadOf(rowOf(rows, BASELINES[front]).perSecond).median);
+export function highPace(rows: readonly DesignRow[], front: Front, part: number): number {
+  return Math.round(part * spreadOf(rowOf(rows, BASELINES[front]).perSecond).median);
 }
 
 export function rowOf(rows: readonly DesignRow[], name: DesignName): DesignRow {

@@ -155,8 +155,8 @@ class Stage {
   }
 
   /**
-   * So many calls to each that their code is compiled, however slow the machine is. At the pace that
-   * is measured: a flood leaves garbage behind, and collecting it would be a pause of the next
+   * So many calls to each that their code is compiled, however slow the machine is. At the pace
+   * that is measured: a flood leaves garbage behind, and collecting it would be a pause of the next
    * rounds that their own pace does not make.
    */
   async warmUp(mode: GrpcMode, load: GrpcOrder["load"]): Promise<void> {
