@@ -20,6 +20,10 @@ export class Eviction {
   /** Rows of the check that is being decided; none of them makes room for another of it. */
   readonly #kept = new Int32Array(CHECKS_MAX);
   #keptCount = 0;
+  readonly #isKept = (slot: number): boolean => {
+    for (let i = 0; i < this.#keptCount; i += 1) if (this.#kept[i] === slot) return true;
+    return false;
+  };
 
   constructor(parts: EvictionParts) {
     this.#parts = parts;
@@ -43,7 +47,7 @@ export class Eviction {
   /** @returns False when every row is pinned, or the check's own. */
   makeRoom(now: InstantUs): boolean {
     const { table, link, sole, calls } = this.#parts;
-    const victim = table.victim((slot) => this.#isKept(slot));
+    const victim = table.victim(this.#isKept);
     if (victim === undefined) return false;
     if (now - table.usedAt(victim) < IDLE_US) this.#crowdedAt = now;
     if (!sole) {
@@ -53,9 +57,5 @@ export class Eviction {
     table.remove(victim);
     table.evicted += 1;
     return true;
-  }
-  #isKept(slot: number): boolean {
-    for (let i = 0; i < this.#keptCount; i += 1) if (this.#kept[i] === slot) return true;
-    return false;
   }
 }

@@ -187,8 +187,7 @@ export class StoreDecided {
   #trouble(seat: Seat): Seat["trouble"] {
     const { calls, schedule } = this.#parts;
     if (calls.accounts.isFull) return "overloaded";
-    const lane = schedule.laneOf(seat.slot);
-    return lane.callsLostSince < Number.POSITIVE_INFINITY ? "timeout" : "none";
+    return schedule.laneOf(seat.slot).isInDoubt ? "timeout" : "none";
   }
 
   #noteDemand(seat: Seat, now: InstantUs): void {

@@ -1,7 +1,7 @@
 /** A check over several limits in a table that has no room for all of its keys. */
 import { describe, expect, it } from "vitest";
-import type { Check, Decision } from "../../src/core/decision.ts";
-import { PodLimiter } from "../../src/core/pod-limiter.ts";
+import type { Check } from "../../src/core/decision.ts";
+import { SoleEngine } from "../support/sole-engine.ts";
 import { limitOf, SECOND, VirtualFleet } from "../support/virtual-fleet.ts";
 
 const HOUR = 3600 * SECOND;
@@ -12,41 +12,22 @@ const over = (count: number, cost = 1): Check[] =>
   limits.slice(0, count).map((limit) => ({ limit, key: "k", cost }));
 
 describe("a table with room for fewer keys than a check has limits", () => {
-  const sole = (keysMax: number): PodLimiter =>
-    new PodLimiter(
-      {
-        limits,
-        sole: true,
-        lanes: 1,
-        commandTimeoutUs: 50_000,
-        decisionTimeoutUs: 10_000,
-        keysMax,
-        podId: "pod",
-      },
-      0,
-    );
-  const decide = (engine: PodLimiter, checks: Check[]): Decision[] => {
-    const outcome = engine.decide(0, checks);
-    if ("held" in outcome) throw new Error("nothing is held without a store");
-    return outcome.map((decision) => ({ ...decision }));
-  };
-
   it.each([1, 2])("of %d denies it and charges none of its limits", (keysMax) => {
-    const engine = sole(keysMax);
-    decide(engine, over(1, 4));
+    const engine = new SoleEngine(limits, keysMax);
+    engine.checkAll(over(1, 4));
     for (let i = 0; i < 5; i += 1) {
-      const decisions = decide(engine, over(3));
+      const decisions = engine.checkAll(over(3));
       expect(decisions.every(({ allowed }) => allowed)).toBe(false);
     }
     // The key that was charged before is still the one that lacks something.
-    expect(decide(engine, over(1, 0))[0]?.remaining).toBe(6);
-    expect(decide(engine, over(2).slice(1))[0]?.remaining).toBe(9);
+    expect(engine.checkAll(over(1, 0))[0]?.remaining).toBe(6);
+    expect(engine.checkAll(over(2).slice(1))[0]?.remaining).toBe(9);
   });
 
   it("of three decides it as ever", () => {
-    const engine = sole(3);
-    for (let i = 0; i < 10; i += 1) decide(engine, over(3));
-    expect(decide(engine, over(3)).map(({ allowed }) => allowed)).toEqual([false, false, false]);
+    const engine = new SoleEngine(limits, 3);
+    for (let i = 0; i < 10; i += 1) engine.checkAll(over(3));
+    expect(engine.checkAll(over(3)).map(({ allowed }) => allowed)).toEqual([false, false, false]);
   });
 
   it("charges no other key when a store is there either", () => {
